@@ -26,7 +26,7 @@ from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.coordination import is_unspent
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
-from accessportal.store.reading import count_items, scan_records, side_by_side
+from accessportal.store.reading import Sift, count_items, scan_records, side_by_side
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, update_one
 
@@ -290,11 +290,12 @@ def page_by_status(
     limit: int,
     between: tuple[datetime, datetime] | None = None,
     newest_first: bool = False,
+    sift: Sift[AccessRequest] | None = None,
 ) -> Page[AccessRequest]:
-    """By end or deadline; ``between`` two moments, both included, where given."""
+    """By end or deadline; ``between`` two moments, both included, where given. ``sift``, here and below, as in :func:`query_page`."""
     where = RequestItem.expires_at.between(*map(to_epoch, between)) if between is not None else None
     listing = _by_status_backwards if newest_first else _by_status
-    return listing(status.value, cursor=cursor, limit=limit, where=where, bound=newest_first)
+    return listing(status.value, cursor=cursor, limit=limit, where=where, bound=newest_first, sift=sift)
 
 
 def every_in(status: Status, *, until: datetime | None = None, past: Past) -> Iterator[AccessRequest]:
@@ -317,19 +318,23 @@ _SEARCHED: dict[str, Listing[RequestItem, AccessRequest]] = {
 }
 
 
-def page_mine(requested_by: str, search: Search, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+def page_mine(
+    requested_by: str, search: Search, *, cursor: str | None, limit: int, sift: Sift[AccessRequest] | None = None
+) -> Page[AccessRequest]:
     """One page of what somebody asked for in the time of ``search``, newest first; what else it asks is not looked at."""
-    return _by_requester(requested_by, cursor=cursor, limit=limit, where=_asked_between(search), bound=f"{search.since}:{search.until}")
+    where, bound = _asked_between(search), f"{search.since}:{search.until}"
+    return _by_requester(requested_by, cursor=cursor, limit=limit, where=where, bound=bound, sift=sift)
 
 
-def page_found(search: Search, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """One page of what lies under the first thing that is ``asked``, newest first; what else is asked is not looked at."""
+def page_found(search: Search, *, cursor: str | None, limit: int, sift: Sift[AccessRequest] | None = None) -> Page[AccessRequest]:
+    """One page of what lies under the first thing that is ``asked``, newest first; what else is asked is not looked at. ``sift`` where
+    something is asked."""
     where = _asked_between(search)
     bound = f"{search.since}:{search.until}"
     if not search.asked:
         return _SEARCHED["status"].merged([status.value for status in Status], cursor=cursor, limit=limit, where=where, bound=bound)
     name = search.asked[0]
-    return _SEARCHED[name](_key_of(search), cursor=cursor, limit=limit, where=where, bound=bound)
+    return _SEARCHED[name](_key_of(search), cursor=cursor, limit=limit, where=where, bound=bound, sift=sift)
 
 
 def count_found(search: Search, *, up_to: int) -> int:
@@ -353,9 +358,11 @@ def _asked_between(search: Search) -> Condition | None:
     return at < to_epoch(search.until) if search.until else None
 
 
-def page_by_rule(rule_name: str, status: Status, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+def page_by_rule(
+    rule_name: str, status: Status, *, cursor: str | None, limit: int, sift: Sift[AccessRequest] | None = None
+) -> Page[AccessRequest]:
     """In no order."""
-    return _by_rule(rule_name, cursor=cursor, limit=limit, where=RequestItem.status == status.value, bound=status)
+    return _by_rule(rule_name, cursor=cursor, limit=limit, where=RequestItem.status == status.value, bound=status, sift=sift)
 
 
 def every_work(work: Work, *, until: datetime, past: Past) -> Iterator[AccessRequest]:

@@ -11,7 +11,7 @@ from pynamodb.indexes import Index
 
 from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.store.base import PortalModel
-from accessportal.store.reading import RawItem, query_merged, query_page
+from accessportal.store.reading import RawItem, Sift, query_merged, query_page
 
 M = TypeVar("M", bound=PortalModel)
 R = TypeVar("R")
@@ -35,9 +35,17 @@ class Listing(Generic[M, R]):
     stand_in: Callable[[RawItem], R] | None = None
 
     def __call__(
-        self, key: str, *, cursor: str | None = None, limit: int = 50, where: Condition | None = None, bound: object = ""
+        self,
+        key: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
+        where: Condition | None = None,
+        bound: object = "",
+        sift: Sift[R] | None = None,
     ) -> Page[R]:
         """One page under ``key``; ``where`` narrows the range key, and ``bound`` tells its cursors from those of another ``where``.
+        ``sift``: those that it keeps of as many as one request reaches.
 
         :raises InvalidRequest: for a cursor that is not of this list.
         """
@@ -53,6 +61,7 @@ class Listing(Generic[M, R]):
             newest_first=self.newest_first,
             consistent=self.consistent,
             stand_in=self.stand_in,
+            sift=sift,
         )
 
     def merged(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pynamodb.attributes import Attribute
 from pynamodb.connection.base import BOTOCORE_EXCEPTIONS
@@ -37,6 +37,16 @@ ItemKey = tuple[type[PortalModel], str] | tuple[type[PortalModel], str, str | in
 """An item: its table and its key, of one part or two."""
 ReadAhead = dict[ItemKey, Any]
 """Items that were strongly read before they are asked for. Whoever asks first takes them out: who asks again, reads again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sift(Generic[R]):
+    """What a list is looked through for, in one request. ``keep`` gives of some records those that are looked for, in their order, and is
+    asked for no more than a page takes. ``most`` are looked at: DynamoDB sends about 500 (1 MB), and a page has the time to judge them."""
+
+    keep: Callable[[Sequence[R]], Iterable[R]]
+    most: int = 500
+
 
 _LONGEST_KEY_BYTES = 2048
 # DynamoDB's limit, and how often what it left out for being busy is asked for again.
@@ -206,8 +216,10 @@ def query_page(
     newest_first: bool = False,
     consistent: bool = False,
     stand_in: Callable[[RawItem], R] | None = None,
+    sift: Sift[R] | None = None,
 ) -> Page[R]:
-    """One request to the engine: at most ``limit`` items of a table or index under ``hash_key``, converted.
+    """One request to the engine: at most ``limit`` items of a table or index under ``hash_key``, converted; with ``sift`` those that it
+    keeps of as many as one request reaches: such a page may be short, or empty, and still have a next one.
 
     ``pattern`` names the query and everything it is bound to (for example ``requests.by_subject:alice@…``); the cursor
     that comes back works with the same pattern alone. A next cursor means that there really is a next item.
@@ -221,9 +233,38 @@ def query_page(
     start = read_cursor(pattern, cursor)
     if not _is_key(hash_key):
         return Page(items=())
-    read = _read_raw(model, hash_key, start, index, limit, range_condition, newest_first=newest_first, consistent=consistent)
+    most = limit if sift is None else max(limit, sift.most)
+    read = _read_raw(model, hash_key, start, index, most, range_condition, newest_first=newest_first, consistent=consistent)
+    if sift is not None:
+        return _sifted(read, partial(_each_converted, model, convert=convert, stand_in=stand_in), sift.keep, pattern=pattern, limit=limit)
     items, broken = _converted(model, read.items, convert, stand_in)
     return Page(items, sign_cursor(pattern, read.last_key), broken)
+
+
+def _sifted(
+    read: _RawPage,
+    converted: Callable[[Sequence[RawItem]], list[R | Unreadable]],
+    keep: Callable[[Sequence[R]], Iterable[R]],
+    *,
+    pattern: str,
+    limit: int,
+) -> Page[R]:
+    """As many as fill a page; where the first ones do, no work is done on the others."""
+    found: list[R] = []
+    broken: list[Unreadable] = []
+    last_key = read.last_key
+    for start, end in ((0, limit), (limit, len(read.items))):
+        batch = converted(read.items[start:end])
+        kept = list(itertools.islice(keep([one for one in batch if not isinstance(one, Unreadable)]), limit - len(found)))
+        found += kept
+        if is_full := len(found) == limit:
+            batch = batch[: 1 + next(place for place, one in enumerate(batch) if one is kept[-1])]
+            seen = start + len(batch)
+            last_key = read.key_of(seen - 1) if seen < len(read.items) else last_key
+        broken += [one for one in batch if isinstance(one, Unreadable)]
+        if is_full:
+            break
+    return Page(tuple(found), sign_cursor(pattern, last_key), tuple(broken))
 
 
 def query_merged(
@@ -304,17 +345,20 @@ def _read_raw(
 def _converted(
     model: type[M], raw_items: Iterable[RawItem], convert: Callable[[M], R], stand_in: Callable[[RawItem], R] | None
 ) -> tuple[tuple[R, ...], tuple[Unreadable, ...]]:
-    items: list[R] = []
-    broken: list[Unreadable] = []
+    each = _each_converted(model, raw_items, convert, stand_in)
+    return tuple(one for one in each if not isinstance(one, Unreadable)), tuple(one for one in each if isinstance(one, Unreadable))
+
+
+def _each_converted(
+    model: type[M], raw_items: Iterable[RawItem], convert: Callable[[M], R], stand_in: Callable[[RawItem], R] | None
+) -> list[R | Unreadable]:
+    converted: list[R | Unreadable] = []
     for raw in raw_items:
         try:
-            items.append(convert(_complete(model.from_raw_data(dict(raw)))))
+            converted.append(convert(_complete(model.from_raw_data(dict(raw)))))
         except BROKEN as error:
-            if stand_in is not None:
-                items.append(stand_in(raw))
-            else:
-                broken.append(unreadable(model, key_in(model, raw), error).item)
-    return tuple(items), tuple(broken)
+            converted.append(stand_in(raw) if stand_in is not None else unreadable(model, key_in(model, raw), error).item)
+    return converted
 
 
 def count_items(

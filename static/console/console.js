@@ -10,8 +10,10 @@ function updateSelection(form) {
   const words = chosen ? `${chosen} selected` : said.dataset.none;
   if (said.textContent !== words) said.textContent = words;
   for (const button of form.querySelectorAll("[data-bulk]")) {
-    button.disabled = chosen === 0 && !("takesAll" in button.dataset);
-    button.textContent = chosen ? button.dataset.bulk.replace("#", chosen) : (button.dataset.none ?? button.dataset.bulk.replace(" #", ""));
+    button.disabled = chosen === 0 && !("takesAll" in button.dataset && boxes.length);
+    // A page that is not full goes on, so what is all is counted here.
+    const none = button.dataset.none?.replace("#", boxes.length);
+    button.textContent = chosen ? button.dataset.bulk.replace("#", chosen) : (none ?? button.dataset.bulk.replace(" #", ""));
   }
   const all = form.querySelector("[data-select-all]");
   all.checked = chosen > 0 && chosen === boxes.length;

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.queries.approvers import ApproverBook
@@ -20,18 +18,10 @@ from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.cursors import read_cursor, sign_cursor
-from accessportal.store.reading import side_by_side
+from accessportal.store.reading import Sift, side_by_side
 
-T = TypeVar("T")
-# A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
-_MOST_INDEX_PAGES = 8
-_COUNTED_AT_ONCE = 100
-_MOST_LOOKED_AT = 200
-_Fetch = Callable[[str | None], Page[AccessRequest]]
-_Keep = Callable[[Sequence[AccessRequest]], Iterable[AccessRequest]]
 _ANY = Search()
-# Of the queue each page of the index may need one or two reads more, of the groups that are asked for.
-_MOST_PAGES_OF_QUEUE = 4
+_MOST_OF_OPERATOR = 100
 _DECIDED = frozenset({"request.approved", "request.approval_given", "request.denied"})
 STUCK_AFTER_SECONDS = 60
 STUCK_ATTEMPTS = 2
@@ -104,7 +94,7 @@ def list_mine(*, actor: Actor, kind: str = "", search: Search = _ANY, cursor: st
     def looked_for(found: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
         return (one for one in found if kind in {"", one.kind} and policy.is_looked_for(one, search))
 
-    return _filtered(_more_each_time(partial(store.page_mine, actor.name, search), limit), looked_for, cursor, limit)
+    return store.page_mine(actor.name, search, cursor=cursor, limit=limit, sift=Sift(looked_for))
 
 
 def list_ended(*, requested_by: str, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
@@ -130,7 +120,7 @@ def list_asked_through(*, subject_id: str, program: Actor, cursor: str | None = 
     def mine(requests: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
         return (one for one in requests if one.asked_through == program.name)
 
-    return _filtered(lambda at: store.page_by_subject(subject_id, cursor=at, limit=limit), mine, cursor, limit)
+    return store.page_by_subject(subject_id, cursor=cursor, limit=limit, sift=Sift(mine))
 
 
 def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int, book: ApproverBook) -> Mapping[str, Page[AccessRequest]]:
@@ -159,14 +149,10 @@ def search(*, search: Search, actor: Actor, now: datetime, cursor: str | None = 
 
 
 def _sifted(search: Search, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    fetch = _more_each_time(partial(store.page_found, search), limit)
-    return _filtered(fetch, lambda found: (one for one in found if policy.is_looked_for(one, search)), cursor, limit)
+    def looked_for(found: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
+        return (one for one in found if policy.is_looked_for(one, search))
 
-
-def _more_each_time(fetch: Callable[..., Page[T]], limit: int) -> Callable[[str | None], Page[T]]:
-    """``fetch``, whose pages grow: the fewer were among the last ones, the more are looked at next."""
-    reads = itertools.count()
-    return lambda at: fetch(cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
+    return store.page_found(search, cursor=cursor, limit=limit, sift=Sift(looked_for))
 
 
 def list_asked_by_rule(*, rule_name: str, actor: Actor, limit: int, book: ApproverBook) -> Page[AccessRequest]:
@@ -178,17 +164,15 @@ def list_asked_by_rule(*, rule_name: str, actor: Actor, limit: int, book: Approv
 def list_decided_by(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
     """What the actor approved or denied, last decision first, as it stands now: by the audit log, so without what was purged. A page may be
     short and still have a next one."""
-    found: dict[str, None] = {}
-    fetch = _more_each_time(partial(audit.by_actor, actor.name), limit)
-    for _ in range(_MOST_PAGES_OF_QUEUE):
-        page = fetch(cursor)
-        found |= dict.fromkeys(event.entity.partition("#")[2] for event in page.items if event.action in _DECIDED)
-        cursor = page.next_cursor
-        if cursor is None or len(found) >= limit:
-            break
+    page = audit.by_actor(actor.name, cursor=cursor, limit=limit, sift=Sift(_decisions_among))
+    found = dict.fromkeys(event.entity.partition("#")[2] for event in page.items)
     unreadable: list[Unreadable] = []
     requests = store.get_many(found, past=unreadable.append)
-    return Page(tuple(requests[one] for one in found if one in requests), cursor, tuple(unreadable))
+    return Page(tuple(requests[one] for one in found if one in requests), page.next_cursor, tuple(unreadable))
+
+
+def _decisions_among(events: Sequence[AuditEvent]) -> Iterable[AuditEvent]:
+    return (event for event in events if event.action in _DECIDED)
 
 
 def list_by_status(
@@ -203,10 +187,8 @@ def list_pending(
     *, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50, wanted: Callable[[AccessRequest], bool] | None = None
 ) -> Page[AccessRequest]:
     """Everything that waits for a decision and is ``wanted``, nearest deadline first."""
-    if wanted is None:
-        return list_by_status(status=Status.PENDING, actor=actor, now=now, cursor=cursor, limit=limit)
     _may_list(actor, now)
-    return _filtered(_more_each_time(_pending_page, limit), partial(filter, wanted), cursor, limit)
+    return _pending_page(cursor=cursor, limit=limit, sift=Sift(partial(filter, wanted)) if wanted else None)
 
 
 def list_active(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -227,7 +209,7 @@ def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit:
     """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
     _may_list(actor, now)
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
-    page = _filtered(lambda at: store.page_work(work.value, cursor=at, limit=limit), partial(_stuck_among, now=now), inner, limit)
+    page = store.page_work(work.value, cursor=inner, limit=limit, sift=Sift(partial(_stuck_among, now=now)))
     if work is Work.GRANT:
         return replace(page, next_cursor=None if page.next_cursor is None else f"g.{page.next_cursor}")
     if page.next_cursor is not None:
@@ -269,26 +251,16 @@ def list_waiting_for(
 ) -> Page[AccessRequest]:
     """Pending requests that the actor may decide, and that are ``wanted``, nearest deadline first. A page may be short and still have a
     next one. One ``book`` serves a whole page."""
-    fetch = _more_each_time(_pending_page, limit)
     book = book or ApproverBook(now=now)
-    return _waiting_for(actor, fetch, book=book, now=now, cursor=cursor, limit=limit, wanted=wanted, most_pages=_MOST_PAGES_OF_QUEUE)
+    return _pending_page(cursor=cursor, limit=limit, sift=_decided_by(actor, book, wanted))
 
 
-def _pending_page(*, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    return store.page_by_status(Status.PENDING, cursor=cursor, limit=limit)
+_pending_page = partial(store.page_by_status, Status.PENDING)
 
 
-def _waiting_for(
-    actor: Actor,
-    fetch: _Fetch,
-    *,
-    book: ApproverBook,
-    now: datetime,
-    cursor: str | None = None,
-    limit: int,
-    wanted: Callable[[AccessRequest], bool] | None = None,
-    most_pages: int = _MOST_INDEX_PAGES,
-) -> Page[AccessRequest]:
+def _decided_by(actor: Actor, book: ApproverBook, wanted: Callable[[AccessRequest], bool] | None = None) -> Sift[AccessRequest]:
+    """Those that the actor may decide, and that are ``wanted``."""
+
     def mine(found: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
         requests = list(filter(wanted, found)) if wanted else found
         book.expect_standings(requests, actor)
@@ -296,34 +268,52 @@ def _waiting_for(
         # An operator sees what they decide in somebody's place among all that is pending: a further look is one request too many here.
         in_place = not actor.is_operator
         decidable = (one for one in requests if book.is_approver(one, actor.name) or (in_place and book.in_place_of(one, actor)))
-        return (one for one in decidable if policy.may_approve(one, actor, book.standing(one, actor), now).allowed)
+        return (one for one in decidable if policy.may_approve(one, actor, book.standing(one, actor), book.now).allowed)
 
-    return _filtered(fetch, mine, cursor, limit, most_pages=most_pages)
+    # Whether an operator stands in for missing approvers costs reads for each group that is asked for, or asked for by.
+    return Sift(mine, most=_MOST_OF_OPERATOR) if actor.is_operator else Sift(mine)
+
+
+def first_waiting_for(*, actor: Actor, now: datetime, limit: int = 25, book: ApproverBook | None = None) -> Found:
+    """The first page of :func:`list_waiting_for`, and where that is not full at the end of its look, also what lies further on by the rules
+    by which the actor approves. ``total`` is counted to about ``limit``."""
+    book = book or ApproverBook(now=now)
+    page = list_waiting_for(actor=actor, now=now, limit=limit, book=book)
+    if page.next_cursor is None or len(page.items) >= limit:
+        total = Count(len(page.items), is_more=bool(page.next_cursor or page.unreadable))
+        return Found(page.items, page.next_cursor, page.unreadable, total=total)
+    found, unreadable, is_more = _waiting_by_rules(actor, book, limit)
+    found |= {one.request_id: one for one in page.items}
+    # Where an operator stands in for approvers who are missing, no rule tells.
+    total = Count(len(found), is_more=is_more or actor.is_operator or bool(page.unreadable))
+    items = tuple(sorted(found.values(), key=lambda one: one.expires_at))
+    return Found(items, page.next_cursor, tuple(dict.fromkeys((*page.unreadable, *unreadable))), total=total)
 
 
 def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: ApproverBook | None = None) -> Count:
     """How many requests wait for the actor, counted to about ``up_to``: those of each rule by which they approve, however many
     others wait. Where an operator stands in, only a look at those with the nearest deadlines tells: first, as it may have been all."""
     book = book or ApproverBook(now=now)
-    rules = book.rules_of_approver(actor.name) if actor.is_operator else book.approved_rules(actor)
-    looks: list[_Fetch] = [partial(_waiting_by_rule, name) for name in rules]
     if actor.is_operator:
-        looks.insert(0, lambda at: _pending_page(cursor=at, limit=_COUNTED_AT_ONCE))
-    found: set[str] = set()
-    is_more = False
-    for look in looks:
-        page = _waiting_for(actor, look, book=book, now=now, limit=up_to)
-        found.update(request.request_id for request in page.items)
-        is_more |= page.next_cursor is not None or bool(page.unreadable)
-        if len(found) >= up_to:
-            return Count(len(found), is_more=is_more or look is not looks[-1])
-        if actor.is_operator and look is looks[0] and page.next_cursor is None:
-            break
+        return first_waiting_for(actor=actor, now=now, limit=up_to, book=book).total or Count(0)
+    found, _, is_more = _waiting_by_rules(actor, book, up_to)
     return Count(len(found), is_more=is_more)
 
 
-def _waiting_by_rule(rule_name: str, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_by_rule(rule_name, Status.PENDING, cursor=cursor, limit=_COUNTED_AT_ONCE)
+def _waiting_by_rules(actor: Actor, book: ApproverBook, limit: int) -> tuple[dict[str, AccessRequest], list[Unreadable], bool]:
+    """What waits by each rule by which they approve, about ``limit``; what can't be read; and whether there may be more."""
+    found: dict[str, AccessRequest] = {}
+    unreadable: list[Unreadable] = []
+    is_more = False
+    rules = book.rules_of_approver(actor.name) if actor.is_operator else book.approved_rules(actor)
+    for name in rules:
+        if len(found) >= limit:
+            return found, unreadable, True
+        page = store.page_by_rule(name, Status.PENDING, cursor=None, limit=limit, sift=_decided_by(actor, book))
+        found |= {one.request_id: one for one in page.items}
+        unreadable += page.unreadable
+        is_more |= page.next_cursor is not None or bool(page.unreadable)
+    return found, unreadable, is_more
 
 
 def list_undecidable(
@@ -338,8 +328,9 @@ def list_undecidable(
         found = [(request, book.of_request(request)) for request in requests]
         return (request for request, approvers in found if approvers.is_fallback or not approvers.can_decide)
 
-    # One part alone: each further one costs two or three reads more, to know who decides.
-    return _filtered(lambda at: _pending_page(cursor=at, limit=limit), orphans, cursor, limit, most_pages=1)
+    # A short part alone: to know who decides costs reads, and time, for each.
+    page = _pending_page(cursor=cursor, limit=limit)
+    return replace(page, items=tuple(orphans(page.items)))
 
 
 def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -347,7 +338,7 @@ def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, l
     _may_list(actor, now)
     is_second, inner = cursor is not None and cursor.startswith("p."), None if cursor is None else cursor[2:] or None
     status = Status.PENDING if is_second else Status.ACTIVE
-    page = _filtered(lambda at: store.page_by_status(status, cursor=at, limit=limit), lambda _requests: (), inner, limit)
+    page = store.page_by_status(status, cursor=inner, limit=limit, sift=Sift(lambda _requests: ()))
     if page.next_cursor is not None:
         return replace(page, next_cursor=f"{'p' if is_second else 'a'}.{page.next_cursor}")
     return page if is_second else replace(page, next_cursor="p.")
@@ -356,20 +347,6 @@ def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, l
 def history(*, request: AccessRequest) -> tuple[AuditEvent, ...]:
     """Every event of the request, oldest first. Whoever got the request may read its history."""
     return audit.chain_of(request.entity)
-
-
-def _filtered(fetch: _Fetch, keep: _Keep, cursor: str | None, limit: int, *, most_pages: int = _MOST_INDEX_PAGES) -> Page[AccessRequest]:
-    found: list[AccessRequest] = []
-    unreadable: list[Unreadable] = []
-    for _ in range(most_pages):
-        page = fetch(cursor)
-        found.extend(keep(page.items))
-        unreadable.extend(page.unreadable)
-        cursor = page.next_cursor
-        # Whole index pages only: the cursor stands between pages, so a page may hold a few more than the limit.
-        if cursor is None or len(found) >= limit:
-            break
-    return Page(tuple(found), cursor, tuple(unreadable))
 
 
 def _may_list(actor: Actor, now: datetime, book: ApproverBook | None = None) -> None:

@@ -15,6 +15,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.console.event_words import action_choices, tell_all
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, filled
 from accessportal.kernel.actors import fold_email
+from accessportal.store.reading import Sift
 from accessportal.web.exporting import exported
 from accessportal.web.narrowing import read_day
 
@@ -83,7 +84,7 @@ class Events(Resource):
         Pattern(
             name="actor",
             label="By actor",
-            fetch=lambda ask: filled(partial(queries.by_actor, _actor(ask.parameter)), ask, most_reads=6, keep=partial(_is_wanted, ask)),
+            fetch=lambda ask: queries.by_actor(_actor(ask.parameter), sift=Sift(partial(filter, partial(_is_wanted, ask))), **ask.part),
             parameter=Parameter("Actor", "alice@example.com", finds="people"),
             more=(_ACTION, _SIGN_INS),
             empty_title="This actor has changed nothing",

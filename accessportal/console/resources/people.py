@@ -9,7 +9,7 @@ from typing import Any
 
 from accessportal.access_requests import queries as requests
 from accessportal.console.people_holdings import PEOPLE_AT_ONCE, address_of
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, filled
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.directory import queries
 from accessportal.directory.states import Person
 from accessportal.kernel.actors import Actor
@@ -22,7 +22,6 @@ from accessportal.web.exporting import exported
 from accessportal.web.person_deeds import DISABLE, ENABLE
 
 _TALLY_UP_TO = 25
-_MOST_READS = 6
 
 BEHIND = (
     Column("Who or what", "console/cells/mirror_entity.html", "col-who"),
@@ -100,7 +99,8 @@ class People(Resource):
         Pattern(
             name="disabled",
             label="Disabled",
-            fetch=lambda ask: filled(queries.list_people, ask, most_reads=_MOST_READS, keep=lambda person: not person.is_enabled),
+            fetch=lambda ask: queries.list_disabled(**ask.part),
+            goes_on=True,
             bulk=("enable",),
             empty_title="Nobody is disabled",
             empty_hint="Whoever an admin of the root disables stands here until they are enabled or deleted.",

@@ -57,6 +57,7 @@ WAITING = _queue(
     label="Waiting for me",
     fetch=lambda ask: queries.list_waiting_for(book=ask.book, wanted=wanted_of(ask), **ask.part_seen),
     right=Right.DECIDERS,
+    goes_on=True,
     is_in_bar=True,
     tally=lambda ask: queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO, book=ask.book),
     empty_title="Nothing waits for you",
@@ -66,6 +67,7 @@ PENDING = _queue(
     name="pending",
     label="All pending",
     fetch=lambda ask: queries.list_pending(wanted=wanted_of(ask), **ask.part_seen),
+    goes_on=True,
     empty_title="Nobody waits for a decision",
     empty_hint="Every request has been decided, withdrawn or has lapsed.",
 )

@@ -130,6 +130,7 @@ class Requests(Resource):
             name="unreadable",
             label="Unreadable",
             fetch=lambda ask: queries.list_unreadable(**ask.part_seen),
+            goes_on=True,
             empty_title="Every request that waits or is active can be read",
             empty_hint="An item into which another program wrote what makes no sense is named here, and on every list that meets it.",
         ),

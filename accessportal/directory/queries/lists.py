@@ -28,6 +28,7 @@ from accessportal.directory.store.reading import (
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page, Unreadable
+from accessportal.store.reading import Sift
 
 
 def find_person(*, email: str) -> Person | None:
@@ -91,6 +92,11 @@ def role_by_requests(*, email: str, group_id: str, now: datetime) -> GroupRole |
 def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50) -> Page[Person]:
     """People in order of address, those whose address starts with ``prefix``. It may lag a moment behind a change."""
     return page_of_people(prefix=fold_email(prefix), cursor=cursor, limit=limit)
+
+
+def list_disabled(*, cursor: str | None = None, limit: int = 50) -> Page[Person]:
+    """Those who are disabled, in order of address. A page may be short and still have a next one. It may lag a moment behind a change."""
+    return page_of_people(prefix="", cursor=cursor, limit=limit, sift=Sift(lambda people: (one for one in people if not one.is_enabled)))
 
 
 def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50) -> Page[Group]:

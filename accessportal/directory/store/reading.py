@@ -13,7 +13,7 @@ from accessportal.directory.store.conversion import to_group, to_membership, to_
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.listing import Listing
-from accessportal.store.reading import read_as, read_item, read_items
+from accessportal.store.reading import Sift, read_as, read_item, read_items
 
 R = TypeVar("R")
 Past = Callable[[Unreadable], object]
@@ -85,10 +85,10 @@ def get_memberships_and_people(
     return memberships, {one.key: one for one in found if isinstance(one, Person)}
 
 
-def page_of_people(*, prefix: str, cursor: str | None, limit: int) -> Page[Person]:
-    """People whose folded address starts with ``prefix``, in order of address. An index read: it may lag."""
+def page_of_people(*, prefix: str, cursor: str | None, limit: int, sift: Sift[Person] | None = None) -> Page[Person]:
+    """People whose folded address starts with ``prefix``, in order of address; ``sift`` as in ``query_page``. An index read: it may lag."""
     where = DirectoryItem.pk.startswith(models.person_pk(prefix))
-    return _people(models.PEOPLE, cursor=cursor, limit=limit, where=where, bound=prefix)
+    return _people(models.PEOPLE, cursor=cursor, limit=limit, where=where, bound=prefix, sift=sift)
 
 
 def page_of_groups(*, cursor: str | None, limit: int) -> Page[Group]:

@@ -16,7 +16,6 @@ from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.counts import Count
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal.requests.asking import Again, again
 from accessportal.portal.requests.lent import lent_to_all, mark_of_all
@@ -60,13 +59,13 @@ def show(request: HttpRequest) -> HttpResponse:
 def for_me(request: HttpRequest) -> HttpResponse:
     """What waits for the actor's decision, nearest deadline first; fetched after the page, and nothing for who decides nowhere."""
     actor, book = actor_of(request), book_of(request)
-    page = queries.list_waiting_for(actor=actor, now=book.now, limit=_FOR_ME_PAGE, book=book)
-    titles = [(one, queries.title_of(request=one), queries.describe(request=one)) for one in page.items[:_FOR_ME]]
+    found = queries.first_waiting_for(actor=actor, now=book.now, limit=_FOR_ME_PAGE, book=book)
+    titles = [(one, queries.title_of(request=one), queries.describe(request=one)) for one in found.items[:_FOR_ME]]
     context = {
         "standing_in": named(book.stand_ins_of(actor), book),
         "waiting": titles,
-        "count": Count(len(page.items), is_more=bool(page.next_cursor or page.unreadable)),
-        "unreadable": page.unreadable,
+        "count": found.total,
+        "unreadable": found.unreadable,
         "now": book.now,
     }
     return render(request, "portal/home_for_me.html", context)
