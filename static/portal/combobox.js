@@ -12,9 +12,9 @@ class Combo {
     this.at = -1;
     this.timer = 0;
     this.asking = null;
-    // Whether an answer is still to come, and whether Enter was pressed before it.
+    // Whether an answer is still to come, and how often Enter was pressed before it: once for this list, again for those that follow.
     this.isAwaited = false;
-    this.takesFirst = false;
+    this.enters = 0;
     // Whether the list was opened by the field before, so that a single choice needs no key.
     this.isNext = false;
     const id = this.list.querySelector("[role=listbox]").id;
@@ -49,7 +49,8 @@ class Combo {
   askSoon() {
     clearTimeout(this.timer);
     this.isAwaited = true;
-    this.takesFirst = this.isNext = false;
+    this.enters = 0;
+    this.isNext = false;
     this.timer = setTimeout(() => this.ask(), WAIT);
   }
 
@@ -83,10 +84,11 @@ class Combo {
     this.isAwaited = false;
     this.input.removeAttribute("aria-activedescendant");
     const isOnly = this.isNext && !this.input.value && this.options.length === 1;
-    const takesFirst = isOnly || (this.takesFirst && this.options.length > 0);
-    this.takesFirst = this.isNext = false;
-    if (takesFirst) {
-      this.choose(this.meant());
+    const enters = this.options.length ? this.enters : 0;
+    this.enters = 0;
+    this.isNext = false;
+    if (isOnly || enters) {
+      this.choose(this.meant(), true, Math.max(enters - 1, 0));
       return;
     }
     if (document.activeElement !== this.input) return;
@@ -101,7 +103,8 @@ class Combo {
   close() {
     clearTimeout(this.timer);
     this.asking?.abort();
-    this.isAwaited = this.takesFirst = false;
+    this.isAwaited = false;
+    this.enters = 0;
     this.list.hidden = true;
     this.at = -1;
     this.input.setAttribute("aria-expanded", "false");
@@ -132,7 +135,7 @@ class Combo {
     return options[this.at] ?? options.find((option) => option.dataset.value.toLowerCase() === typed) ?? (this.isWhole ? undefined : options[0]);
   }
 
-  choose(option, goesOn = true) {
+  choose(option, goesOn = true, enters = 0) {
     if (!option) return;
     if (option.dataset.url) {
       location.assign(option.dataset.url);
@@ -141,17 +144,18 @@ class Combo {
     this.input.value = option.dataset.value;
     this.close();
     this.input.dispatchEvent(new Event("change", { bubbles: true }));
-    if (goesOn) this.goOn();
+    if (goesOn) this.goOn(enters);
   }
 
   // To the next field of the form that is to be typed, if that is a list too: it opens by itself. Behind the last the form goes on.
-  goOn() {
+  goOn(enters) {
     const boxes = [...(this.input.form?.querySelectorAll("[data-combo]") ?? [])];
     const next = boxes[boxes.indexOf(this.box) + 1]?.combo;
     if (!next) this.box.dispatchEvent(new CustomEvent("combo:last", { bubbles: true }));
     if (!next || next.input.value) return;
     next.input.focus();
     next.isNext = true;
+    next.enters = enters;
     next.ask();
   }
 
@@ -164,7 +168,7 @@ class Combo {
       else this.ask();
     } else if (event.key === "Enter" && this.isAwaited && !this.isWhole) {
       event.preventDefault();
-      this.takesFirst = true;
+      if (!event.repeat) this.enters += 1;
     } else if (event.key === "Enter" && this.isOpen && this.meant()) {
       event.preventDefault();
       this.choose(this.meant());

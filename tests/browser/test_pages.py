@@ -409,6 +409,18 @@ def test_the_form_goes_on_to_what_is_still_to_be_typed_and_is_sent_from_there(st
 
 
 @pytest.mark.usefixtures("story")
+def test_whoever_types_faster_than_the_lists_answer_takes_the_first_of_each_by_enter(open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/aws_account/")
+    alice.keyboard.type("payments-pr")
+    for _ in range(2):
+        alice.keyboard.press("Enter")
+    expect(alice.get_by_role("combobox", name="Account")).to_have_value("payments-prod")
+    expect(alice.get_by_role("combobox", name="Permission set")).to_have_value("ReadOnlyAccess")
+    expect(alice.get_by_label(re.compile("^Ticket"))).to_be_focused()
+
+
+@pytest.mark.usefixtures("story")
 def test_the_form_goes_on_to_the_ticket_also_when_the_verdict_of_before_comes_late(open_as: OpenAs) -> None:
     alice = open_as("alice")
     alice.goto("/requests/new/aws_account/")
