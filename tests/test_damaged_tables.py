@@ -230,4 +230,4 @@ def test_events(story: Story) -> None:
         # And the pages that tell it stand.
         list(facts_of(event.data))
         line_of(event)
-        tell([event], Names(directory.Book()), request=asked)
+        tell([event], Names(directory.Book()), request=asked, together="")

@@ -90,21 +90,23 @@ def line_of(event: AuditEvent) -> Line:
     return Line(event, _title(event), _shown(event).tone, event.actor, facts=facts, hides_data=bool(event.data.keys() - set(brief)))
 
 
-def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest) -> tuple[Line, ...]:
-    """The story of a request in sentences, newest first: where it was proved, and how long after its end it was gone."""
+def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest, together: str) -> tuple[Line, ...]:
+    """The story of a request in sentences, newest first: where it was proved, and how long after its end it was gone. ``together``: with
+    what it ended in the same moment, if with anything."""
     fields = kind_named(request.kind).fields
     gone = seconds_after_end(request.receipts[-1].proved_at, request) if request.revoked_at and request.receipts else None
-    return tuple(_sentence(event, names, fields, gone) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
+    known = {"gone_seconds": gone, "together": together}
+    return tuple(_sentence(event, names, fields, known) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
 
 
-def _sentence(event: AuditEvent, names: Names, fields: Fields, gone_seconds: float | None) -> Line:
+def _sentence(event: AuditEvent, names: Names, fields: Fields, known: Mapping[str, Any]) -> Line:
     receipt = event.data.get("receipt")
     return Line(
         event,
         _title(event),
         _shown(event).tone,
         by="" if event.actor.startswith("system:") else names.of_decider(event.actor, in_place_of=str(event.data.get("in_place_of", ""))),
-        notes=_notes(event, fields, gone_seconds),
+        notes=_notes(event, fields, known),
         # The reason for asking is among the facts; here are the words that others added.
         quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
         code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
@@ -117,12 +119,12 @@ def _title(event: AuditEvent) -> str:
     return spec.title if spec else event.action
 
 
-def _notes(event: AuditEvent, fields: Fields, gone_seconds: float | None) -> tuple[str, ...]:
+def _notes(event: AuditEvent, fields: Fields, known: Mapping[str, Any]) -> tuple[str, ...]:
     describe = _shown(event).notes
     if describe is None:
         return ()
     try:
-        return tuple(describe({**event.data, "gone_seconds": gone_seconds}, fields))
+        return tuple(describe({**event.data, **known}, fields))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         # One event that was changed after it was written does not take the page of the request away.
         return ("what it told can't be read any more: somebody has changed it",)
@@ -158,6 +160,8 @@ def _revoked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     when = "" if gone is None else f" {words_for_lateness(gone)} after the end"
     if not all(map(is_request_id, kept)):
         yield f"claim given back{when}; the {fields.thing} itself stays, given directly by {fields.giver}"
+    elif kept and data["together"]:
+        yield f"given back{when}, together with {data['together']}"
     elif kept:
         yield f"claim given back{when}; the access itself stayed for another request"
     else:

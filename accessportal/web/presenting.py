@@ -59,8 +59,8 @@ _ENDING_LATE = Phase(
     "ending_late", "End delayed", Tone.STOP, "Taking the access back keeps failing. The portal goes on trying until it is proved gone."
 )
 _ENDED = Phase("ended", "Ended", Tone.DONE, "The access was proved to be gone.")
-_KEPT = Phase("ended", "Ended", Tone.DONE, "Its claim was given back, while another request held the same access.")
-_KEPT_DIRECTLY = Phase("ended", "Ended", Tone.DONE, "Its claim was given back. The same was given directly too, and stayed.")
+_KEPT = Phase("ended", "Ended", Tone.DONE, "Another request held the same access when this one ended.")
+_KEPT_DIRECTLY = Phase("ended", "Ended", Tone.DONE, "The same was given directly too, and stayed.")
 _NEVER_GRANTED = Phase("never_granted", "Ended", Tone.DONE, "It ended before the access had been created.")
 
 

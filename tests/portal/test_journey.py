@@ -377,14 +377,21 @@ def test_what_was_extended_ends_whole_on_whichever_page_it_is_ended(story: Story
     # The other of the two gave back its claim a moment before, and both tell that the access is gone.
     pages = [alice.get(f"/requests/{one.request_id}/") for one in (first, further)]
     for page, other in zip(pages, (further, first), strict=True):
-        assert 'data-said="Ended. The access was proved to be gone."' in page.content.decode()
+        assert 'The access was proved to be gone."' in page.content.decode()
         assert f'href="/requests/{other.request_id}/"' in page.content.decode()
         assert page.context["look_seconds"] is None
     assert f"Extended by request {further.request_id[:8]}" in text_of(pages[0])
-    (kept,) = (text_of(page) for page in pages if "was still there for others; proved gone since" in text_of(page))
+    (kept,) = (text_of(page) for page in pages if "Taken back together" in text_of(page))
     called = "its extension" if kept == text_of(pages[0]) else "what it extends"
     assert f"It ended together with {called} : the access was proved gone" in kept
-    assert "the access itself stayed for another request" in kept
+    assert f"after the end, together with {called}" in kept
+    assert f"Access ended together with {called}: proved gone" in kept
+    for wrong in ("for others", "for another request", "Also held by"):
+        assert wrong not in kept
+    home = text_of(alice.get("/"))
+    assert f"by you. It ended together with {called}. The access was proved to be gone." in home
+    assert "by you. The access was proved to be gone." in home
+    assert "claim" not in home
 
 
 def test_whoever_ends_it_reads_that_what_waits_to_extend_it_is_cancelled_and_so_does_whoever_asked(

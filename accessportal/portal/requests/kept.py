@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +13,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.ids import is_request_id
 
 _MOST_READ = 20
+# What the tables give in one request.
+_MOST_TOGETHER = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,11 @@ class Kept:
 
     @property
     def sentence(self) -> str:
-        """As the page announces it."""
+        """As a list says it, and as the page announces it."""
+        with_what = f"It ended together with {self.together}." if self.together else "Another request still held the same, and ended too."
         if self.gone_at is not None:
-            return "The access was proved to be gone."
-        return "The access is being taken back." if self.is_ending else "Another request holds the same access."
+            return f"{with_what} The access was proved to be gone."
+        return f"{with_what} The access is being taken back." if self.is_ending else "Another request holds the same access."
 
     @property
     def mark(self) -> str:
@@ -41,14 +45,31 @@ class Kept:
 
 
 def kept_by_another(found: AccessRequest, *, actor: Actor, book: ApproverBook) -> Kept | None:
-    """By the receipt of ``found``, from those of the others that ``actor`` may see, read now; ``None`` where none of them tells it."""
+    """By the receipt of ``found``, from those of the others that ``actor`` may see; ``None`` where none of them tells it."""
+    return kept_by_others([found], actor=actor, book=book).get(found.request_id)
+
+
+def kept_by_others(found: Sequence[AccessRequest], *, actor: Actor, book: ApproverBook) -> dict[str, Kept]:
+    """As :func:`kept_by_another`, by id, of those that are in a list; the others that are not in it are read at once, and only some where
+    they are very many."""
+    named = {one.request_id: _named(one)[: min(_MOST_READ, _MOST_TOGETHER // len(found))] for one in found}
+    seen = {one.request_id: one for one in found}
+    missing = sorted({other for others in named.values() for other in others} - seen.keys())
+    read = queries.get_many(request_ids=missing, actor=actor, book=book) if missing else {}
+    seen |= {one.request_id: one for one in read.values() if isinstance(one, AccessRequest)}
+    kept = {one.request_id: _kept(one, [seen[other] for other in named[one.request_id] if other in seen]) for one in found}
+    return {request_id: one for request_id, one in kept.items() if one is not None}
+
+
+def _named(found: AccessRequest) -> list[str]:
+    """Those that held the same when it was proved to be over."""
     if found.status is not Status.REVOKED or found.granted_at is None or not found.receipts:
-        return None
-    named = list(filter(is_request_id, found.receipts[-1].kept_by))[:_MOST_READ]
-    if not named:
-        return None
-    seen = [one for one in queries.get_many(request_ids=named, actor=actor, book=book).values() if isinstance(one, AccessRequest)]
-    by = max(filter(_holds, seen), key=lambda one: one.expires_at, default=None) or next(filter(_was_last, seen), None)
+        return []
+    return list(filter(is_request_id, found.receipts[-1].kept_by))
+
+
+def _kept(found: AccessRequest, others: Sequence[AccessRequest]) -> Kept | None:
+    by = max(filter(_holds, others), key=lambda one: one.expires_at, default=None) or next(filter(_was_last, others), None)
     if by is None:
         return None
     gone_at = by.receipts[-1].proved_at if by.status is Status.REVOKED else None

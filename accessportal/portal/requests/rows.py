@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally, Work
 from accessportal.kernel.actors import Actor
 from accessportal.portal.requests.asking import again_url
+from accessportal.portal.requests.kept import Kept, kept_by_others
 from accessportal.portal.requests.lent import Lent, is_gone, without_senseless
 from accessportal.web.names import Names
 from accessportal.web.presenting import Phase, Tone, aws_address, phase_of, seconds_to_next_look
@@ -117,14 +118,16 @@ def ended_rows(found: Sequence[AccessRequest], *, actor: Actor, book: ApproverBo
     """What was asked for, without its approvers, with names that are read together."""
     names = Names(book.directory)
     book.directory.people(email for one in found for email in (one.decided_by, one.decided_in_place_of, one.ended_by))
-    return [_ended_row(one, actor=actor, names=names, book=book) for one in found]
+    kept = kept_by_others(found, actor=actor, book=book)
+    return [_ended_row(one, kept.get(one.request_id), actor=actor, names=names, book=book) for one in found]
 
 
-def _ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: ApproverBook) -> Row:
+def _ended_row(request: AccessRequest, kept: Kept | None, *, actor: Actor, names: Names, book: ApproverBook) -> Row:
     may_undo = queries.can(verb="take_back", request=request, actor=actor, now=book.now, book=book).allowed
+    phase = phase_of(request, book.now)
     return Row(
         request=request,
-        phase=phase_of(request, book.now),
+        phase=replace(phase, sentence=kept.sentence) if kept else phase,
         title=queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
         decided_by=names.of_decider(request.decided_by, in_place_of=request.decided_in_place_of),
