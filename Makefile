@@ -65,8 +65,9 @@ nightly: $(VENV)/.dev ## random runs with many examples, and everything with cha
 	PORTAL_TESTS_CHANCE=low $(BIN)/pytest -n 2 -q
 	PORTAL_TESTS_CHANCE=high $(BIN)/pytest -n 2 -q
 
+# Each process has tables of its own in the one engine.
 engine: $(VENV)/.dev ## store tests and races on Amazon's DynamoDB Local (needs Java 17 and npm)
-	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest tests/engine -m engine -q -p no:xdist
+	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest tests/engine -m engine -q -n 2
 
 # On the machine's own PostgreSQL: what is in Django's database, from the migrations to a sign-in and a request by HTTP.
 POSTGRES_TESTS = tests/identity/test_database_away.py tests/identity/test_drafts.py tests/identity/test_signing_in.py \

@@ -5,11 +5,13 @@ A test here is marked ``engine`` by this file alone; it takes the fixture ``engi
 
 from __future__ import annotations
 
+import functools
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -56,11 +58,17 @@ def engine(engine_url: str, built_tables: StoreSettings) -> Iterator[str]:
         configure(former)
 
 
+@functools.cache
+def _database() -> Any:
+    return boto3.resource("dynamodb", region_name=current_settings().region)
+
+
 def _empty() -> None:
-    database = boto3.resource("dynamodb", region_name=current_settings().region)
+    database = _database()
     for model in registered_models():
         table = database.Table(model._get_connection().table_name)
-        names = {f"#k{number}": key["AttributeName"] for number, key in enumerate(table.key_schema)}
+        keys = [one.attr_name for one in model.get_attributes().values() if one.is_hash_key or one.is_range_key]
+        names = {f"#k{number}": key for number, key in enumerate(keys)}
         pages = database.meta.client.get_paginator("scan").paginate(
             TableName=table.name, ProjectionExpression=", ".join(names), ExpressionAttributeNames=names, ConsistentRead=True
         )
