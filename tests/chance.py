@@ -1,6 +1,9 @@
 """The product's own random choices, all decided one way: ``PORTAL_TESTS_CHANCE=low`` or ``high``.
 
 A test that passes both ways does not hang on which sandbox was lent or whose id came first.
+
+Hypothesis draws some values from the constants of the modules that are loaded by then, which hangs on the tests before. Here it draws from
+those of the whole product, so that its fixed examples are the same in every run, of one test or of all.
 """
 
 from __future__ import annotations
@@ -9,10 +12,14 @@ import itertools
 import os
 import types
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 import pytest
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants, constants_from_module
 
+import accessportal
 from accessportal.kernel import ids
 from accessportal.sandboxes.operations import taking
 from accessportal.sandboxes.states import KeyRecord, Sandbox
@@ -20,6 +27,21 @@ from accessportal.sandboxes.store import free_list
 
 _CHANCE = os.environ.get("PORTAL_TESTS_CHANCE", "")
 _QUICK = taking._quick
+
+
+@cache
+def _constants_of_the_product() -> Constants:
+    found = Constants()
+    for path in sorted(Path(accessportal.__path__[0]).rglob("*.py")):
+        module = types.ModuleType(path.stem)
+        module.__file__ = str(path)
+        found |= constants_from_module(module)
+    return providers._local_constants | found
+
+
+def pytest_configure() -> None:
+    """For the rest of this process."""
+    vars(providers)["_get_local_constants"] = _constants_of_the_product
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+from pathlib import Path
+
+import pytest
+from hypothesis.internal.conjecture.providers import HypothesisProvider
 
 from accessportal.conf import conf
 from accessportal.demo.env import published_file
@@ -13,3 +18,15 @@ def test_a_portal_that_runs_in_this_folder_is_not_reached() -> None:
     assert published_file(os.environ) is None
     assert conf().aws_endpoint_url == ""
     assert "AWS_ENDPOINT_URL" not in os.environ
+
+
+def test_examples_hang_on_no_module_that_another_test_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loaded_late.py").write_text("NUMBER = 987_654_321")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("loaded_late")
+
+    constants = HypothesisProvider(None)._local_constants
+
+    assert 987_654_321 not in constants.integers
+    # The twin's own command (twin/__main__.py), which no test loads.
+    assert {4566, "--job-seconds"} <= {*constants.integers, *constants.strings}
