@@ -23,8 +23,9 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no typ
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those with a browser take longest: begun last, they would be waited for alone. Otherwise the order stays by chance."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    """Those with a browser take longest, then those marked as slow: begun last, they would be waited for alone. Otherwise the order stays
+    by chance."""
+    items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("browser", "slow")])
 
 
 @pytest.hookimpl(optionalhook=True)
