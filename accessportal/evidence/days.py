@@ -112,7 +112,8 @@ def _day(day: date, found: Mapping[date, _Read], signer: Signer, *, first: date,
     if link == {"name": policy.digest_name(before.day), "sha256": before.digest_sha256}:
         return seen
     if before.state in (DayState.MISSING, DayState.BROKEN):
-        return seen if seen.state is DayState.BROKEN else replace(seen, state=DayState.UNJUDGED)
+        why = "It can’t be held against the day before, which is broken or missing."
+        return seen if seen.state is DayState.BROKEN else replace(seen, state=DayState.UNJUDGED, flaws=(why,))
     return _broken(seen, "It does not continue the day before as that is now.")
 
 

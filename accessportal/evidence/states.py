@@ -49,7 +49,7 @@ class DayState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What the digest of a day says, of ``chains`` that changed; ``flaws`` are what is wrong with it, in words."""
+    """What the digest of a day says, of ``chains`` that changed; ``flaws``: what is wrong with it, or why it was not judged."""
 
     day: date
     state: DayState

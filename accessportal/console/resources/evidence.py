@@ -22,7 +22,7 @@ from accessportal.web.exporting import exported
 WORDS = {
     DayState.SIGNED: ("Signed", "live", "The digest is signed by this portal’s key, and continues the day before."),
     DayState.OTHER_KEY: ("Another key", "wait", "The digest continues the day before. It is signed by a key that this portal has no more."),
-    DayState.UNJUDGED: ("Not judged", "wait", "Nothing is wrong with the digest itself, but the day before is broken or missing."),
+    DayState.UNJUDGED: ("Not judged", "wait", "Nothing is wrong with the digest itself."),
     DayState.BROKEN: ("Broken", "stop", "What is there is not what was written. Verify the evidence."),
     DayState.MISSING: ("Missing", "stop", "There is no digest of this day, and later ones are there."),
     DayState.DUE: ("To be written", "wait", "The day is over, and the next run writes it."),
