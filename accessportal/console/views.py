@@ -234,8 +234,11 @@ def _tally(pattern: Pattern, ask: Ask, first_page: Page[Any] | None) -> str:
     """What was read already is not counted again."""
     if pattern.tally is None:
         return ""
+    # Of a list that goes on the first part tells little, and the bar knows more.
+    if pattern.is_in_bar and (first_page is None or (first_page.next_cursor and len(first_page.items) < ask.limit)):
+        return ""
     if first_page is None:
-        return "" if pattern.is_in_bar else pattern.tally(ask).words
+        return pattern.tally(ask).words
     return Count(len(first_page.items), is_more=bool(first_page.next_cursor or first_page.unreadable)).words
 
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenAs
 from tests.console.test_list_parts import grant, numbers_in
+from tests.console.test_long_lists import copy
 from tests.fixtures_story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -32,3 +33,15 @@ def test_what_ends_soon_is_in_order_over_all_shares_and_counted(story: Story, op
     expect(olga.locator("#rows tr")).to_have_count(len(ending))
     olga.goto("/admin/approvals/?pattern=scope&q=tenant:other")
     expect(olga.get_by_text("No approvals in this scope")).to_be_visible()
+
+
+def test_all_on_the_page_are_also_those_that_were_added(story: Story, open_as: OpenAs) -> None:
+    others = story.ask_to_join(role="contributor")
+    mine = [story.ask_for_prod() for _ in range(3)]
+    copy(others, 510)
+    bob = open_as("bob")
+
+    bob.goto("/admin/requests/?pattern=waiting")
+    expect(bob.locator("#rows tr")).to_have_count(len(mine))
+    bob.get_by_role("button", name=f"Approve all {len(mine)}…").click()
+    expect(bob.get_by_role("button", name=f"Approve {len(mine)}", exact=True)).to_be_visible()

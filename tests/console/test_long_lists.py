@@ -81,6 +81,7 @@ def test_bob_finds_his_three_behind_two_thousand_that_wait_for_others(story: Sto
 
     page, cost_now = seen(bob, WAITING)
     assert "Looking further" in page.content.decode()
+    assert [one["tally"] for one in page.context["tabs"] if one["is_current"]] == [""], "which the bar tells"
     assert cost_now == cost <= MOST
     rows, looks = list[str](), 1
     while address := page.context["more_url"]:
