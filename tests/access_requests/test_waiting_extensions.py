@@ -23,6 +23,7 @@ from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.errors import Conflict
 from accessportal.rules import operations as rules
+from accessportal.sandboxes import operations as sandboxes
 from tests.access_requests.test_budgets import cost
 from tests.access_requests.test_crashes import _READS, survive, tick_until
 from tests.crashing import MOMENTS, Process, living
@@ -196,6 +197,20 @@ def test_what_somebody_took_away_does_not_come_back_before_its_request_is_ended(
     operations.compare_subjects(most_share=1, actor=world.story.olga, clock=world.story.clock)
 
     check_closed(world, asked, by="olga@example.com", reason=f"{ENDED_EARLY} {reason}")
+    check_gone(world, held)
+
+
+def test_a_sandbox_that_an_operator_took_away_is_not_extended_and_what_waits_for_it_goes_with_its_request(world: World) -> None:
+    held = world.hold("sandbox")
+    asked, now = world.more(held), world.story.clock.now()
+    sandboxes.release_by_operator(sandbox_id=world.labs.of(held).sandbox_id, reason="Broken", actor=world.story.olga, now=now)
+
+    with pytest.raises(Conflict, match="The sandbox that this goes on with is not held, or no longer"):
+        world.approve(asked)
+    world.pass_time(held)
+    world.story.tick()
+
+    assert world.story.now_of(asked).status is Status.CANCELLED
     check_gone(world, held)
 
 

@@ -175,6 +175,22 @@ def test_ended_or_extended_the_access_is_there_exactly_while_somebody_holds_it(s
         stage.end_everything()
 
 
+def test_an_extension_that_is_approved_while_the_access_is_being_ended_brings_nothing_back(stage: Stage) -> None:
+    for _ in range(examples(4)):
+        held = stage.granted(stage.approve(stage.ask_for_prod()))
+        waiting = stage.extend(held, 7200)
+
+        ended, approved = at_once([partial(stage.end, held), partial(stage.approve, waiting)])
+
+        assert isinstance(ended, AccessRequest)
+        assert isinstance(approved, AccessRequest | Conflict)
+        stage.settle()
+        stage.check_whole()
+        assert stage.now_of(held).status is Status.REVOKED
+        assert stage.now_of(waiting).status is (Status.REVOKED if isinstance(approved, AccessRequest) else Status.CANCELLED)
+        assert stage.twin.assignments() == set()
+
+
 def test_ended_while_its_grant_is_under_way_nothing_is_left(stage: Stage) -> None:
     for _ in range(examples(2)):
         asked = stage.ask()
