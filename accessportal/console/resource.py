@@ -207,6 +207,8 @@ class Resource:
     headline_template: ClassVar[str] = ""
     # What is said beside the items of a list; gets the ``page`` that the pattern fetched.
     remark_template: ClassVar[str] = ""
+    # Whether a record has a page; where none has, that is said to everybody.
+    has_page: ClassVar[bool] = True
     # Whether its records have chains in the audit log.
     has_history: ClassVar[bool] = True
     # What tells records with the same title apart; gets ``record`` and ``now``.
@@ -217,12 +219,14 @@ class Resource:
 
     def load(self, key: str, actor: Actor, now: datetime) -> Any:
         """The record strongly read, and the check that ``actor`` may see it, in one call. :raises NotFound:"""
+        if not self.has_page:
+            raise NotFound(f"There is no {self.singular} page for this.", code="no_detail")
         self.right.require(actor)
         return self.read(key, actor, now)
 
     def read(self, key: str, actor: Actor, now: datetime) -> Any:
         """As :meth:`load`, for who may see the list."""
-        raise NotFound(f"There is no {self.singular} page for this.", code="no_detail")
+        raise NotImplementedError
 
     def load_many(self, keys: Sequence[str], ask: Ask) -> Mapping[str, Any]:
         """As :meth:`load` for each, in their order: the record, or the ``PortalError`` that says why it is not to be had."""

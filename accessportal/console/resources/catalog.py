@@ -90,6 +90,7 @@ class PermissionSets(_FromCatalog):
     plural = "Permission sets"
     icon = "key-round"
     about = "What can be asked for in an account, and how long a session outlives the grant."
+    has_page = False
     columns = (
         Column("Permission set", "console/cells/permission_set_name.html", "col-wide"),
         Column("Session", "console/cells/permission_set_session.html", "col-when"),

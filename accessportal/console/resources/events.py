@@ -49,6 +49,7 @@ class Events(Resource):
     plural = "Events"
     icon = "scroll-text"
     about = "Everything that was changed, by whom and when, in chains that show tampering."
+    has_page = False
     notice_template = "console/audit/around.html"
     columns = (
         Column("When", "console/cells/event_when.html", "col-when"),

@@ -76,6 +76,7 @@ class History(Resource):
     plural = "Who had what"
     icon = "history"
     about = "Who had access to something, and all that somebody had: by which request, decided by whom, proved how."
+    has_page = False
     remark_template = "console/held/remark.html"
     file_columns = FILE_COLUMNS
     columns = (Column("Who", "web/held/who.html", "col-who"), Column("Had", "web/held/what.html", "col-what"), _TIME, _WHY, _PROOF)
