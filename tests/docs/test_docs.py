@@ -77,6 +77,13 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    numbers = sorted(page.name.partition("-")[0] for page in (ROOT / "docs/decisions").glob("*.md"))
+
+    assert numbers
+    assert len(set(numbers)) == len(numbers), numbers
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_that_pages_name_are_there(page: Path) -> None:
     for named in re.findall(r"\w[\w./-]*\.py\b", page.read_text()):
