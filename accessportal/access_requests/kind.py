@@ -105,9 +105,10 @@ class Target(ABC):
 
 class Grant(ABC):
     """Making it so, and undoing it. Stateless. ``is_had_anew``: an extension that is approved when the time of what it extends is up gives
-    the same again."""
+    the same again. ``line``: where requests wait for what is lent."""
 
     is_had_anew: ClassVar[bool] = True
+    line: ClassVar[str] = ""
 
     @abstractmethod
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:

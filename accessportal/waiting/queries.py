@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -33,6 +33,11 @@ def find(*, line: str, claim: str, compete: Callable[[Place, Place], bool] = lam
         return None
     before = (one for one in places(line, before=place.number, past=pass_over) if _does_fit(one, partial(compete, place)))
     return Standing(place, tuple(one.duration_seconds for one in before))
+
+
+def find_places(*, claims: Iterable[tuple[str, str]]) -> Collection[Place]:
+    """The places of ``claims``, each with its line before it, strongly read; who has none, or one that can't be read, is left out."""
+    return store.find_many(claims, past=pass_over)
 
 
 def first_that_fits(*, line: str, fits: Callable[[Place], bool], now: datetime) -> tuple[Line, Turn | None]:

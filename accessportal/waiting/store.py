@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -40,6 +40,11 @@ def get_line(line: str) -> Line:
 def find(line: str, claim: str) -> Place | None:
     """Strongly read."""
     return _by_claim.get(*models.claim_key(line, claim))
+
+
+def find_many(claims: Iterable[tuple[str, str]], *, past: Callable[[Unreadable], object]) -> Collection[Place]:
+    """As :func:`find`, of many claims with their lines, 100 to a request."""
+    return _by_claim.get_many([models.claim_key(*one) for one in claims], past=past).values()
 
 
 def item_of_place(line: str, claim: str) -> ItemKey:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from pynamodb.expressions.update import Action
 
 from accessportal.access_requests import operations
 from accessportal.access_requests import queries as requests
@@ -23,6 +25,7 @@ from accessportal.leases.models import AccountItem, account_key
 from accessportal.leases.states import AccountState, LeaseState
 from accessportal.rules import operations as rules
 from accessportal.store.reading import get_item
+from accessportal.store.restores import HELD
 from accessportal.waiting import operations as waiting
 from accessportal.waiting import queries as line
 from accessportal.waiting.models import WaitingItem, claim_key, place_key
@@ -41,6 +44,10 @@ def freeze(borrowed: Borrowed, request: AccessRequest) -> None:
     leases.freeze(lease_id=request.request_id, reason="Too dear", actor=borrowed.story.olga, now=borrowed.story.clock.now())
     report = operations.freeze_leases(clock=borrowed.story.clock, workers=1)
     assert (report.frozen, report.is_ok) == ((request.request_id,), True)
+
+
+def set_of(request: AccessRequest, action: Action) -> None:
+    RequestItem(request.request_id).update(actions=[action])
 
 
 def unfreeze(borrowed: Borrowed, request: AccessRequest) -> None:
@@ -125,6 +132,33 @@ def test_who_finds_the_pool_empty_waits_in_the_line_and_is_served_at_once(borrow
     place = requests.place_in_line(request=third, now=borrowed.story.clock.now())
     assert place is not None
     assert place.before == 0
+
+
+@pytest.mark.parametrize(
+    ("happens", "is_stuck"),
+    [
+        (lambda _request: None, False),
+        (lambda request: WaitingItem.get(*claim_key(ACCOUNTS, request.request_id)).delete(), True),
+        (lambda request: set_of(request, RequestItem.work_attempts.set(2)), True),
+        (lambda request: set_of(request, RequestItem.work_error.set(HELD)), True),
+        (lambda request: set_of(request, RequestItem.work_due_at.set(request.work_due_at.timestamp() - 200)), True),
+    ],
+    ids=["its turn comes", "no place in the line", "it fails", "nothing is granted since a restore", "nobody looks after it"],
+)
+def test_who_waits_for_their_turn_is_not_stuck(borrowed: Borrowed, happens: Callable[[AccessRequest], object], is_stuck: bool) -> None:
+    borrowed.fill(1)
+    borrowed.held()
+    second = borrowed.ask(actor=borrowed.story.bob)
+    for _ in range(3):
+        borrowed.story.clock.advance(61)
+        borrowed.story.tick()
+    waiting_now = borrowed.story.now_of(second)
+    assert waiting_now.work_error.startswith("No account that fits is free")
+
+    happens(waiting_now)
+
+    stuck = requests.list_stuck(actor=borrowed.story.olga, now=borrowed.story.clock.now()).items
+    assert [one.request_id for one in stuck] == [second.request_id] * is_stuck
 
 
 @pytest.mark.parametrize(

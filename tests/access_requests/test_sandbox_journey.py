@@ -145,9 +145,12 @@ def test_a_place_lapses_after_three_days_and_nothing_is_handed_over_any_more(lab
 def test_the_time_runs_from_the_hand_over(labs: Labs) -> None:
     waiting = labs.held(seconds=600)
     labs.story.clock.advance(7_200)
+    labs.story.tick()
+    # Its turn comes: it is not stuck.
+    assert requests.list_stuck(actor=labs.story.olga, now=labs.story.clock.now()).items == ()
     labs.fill("lab-1")
     handed_over_at = labs.story.clock.now()
-    labs.story.clock.advance(30)
+    labs.story.clock.advance(61)
 
     got = labs.story.carry_out(waiting)
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Found, Search, Status, Work
 from accessportal.audit import queries as audit
@@ -19,6 +20,8 @@ from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import Sift, side_by_side
+from accessportal.store.restores import HELD
+from accessportal.waiting import queries as waiting
 
 _ANY = Search()
 _MOST_OF_OPERATOR = 100
@@ -206,7 +209,8 @@ def list_ending_soon(
 
 
 def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
-    """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
+    """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones); not who waits for
+    their turn in a line."""
     _may_list(actor, now)
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
     page = store.page_work(work.value, cursor=inner, limit=limit, sift=Sift(partial(_stuck_among, now=now)))
@@ -221,17 +225,37 @@ def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit:
 
 
 def _stuck_among(requests: Iterable[AccessRequest], *, now: datetime) -> Iterable[AccessRequest]:
-    return (request for request in requests if is_stuck(request, now))
+    stuck = [request for request in requests if _is_stuck(request, now)]
+    in_line = _waiting_their_turn(stuck, now)
+    return (request for request in stuck if request.request_id not in in_line)
 
 
-def is_stuck(request: AccessRequest, now: datetime) -> bool:
+def _is_stuck(request: AccessRequest, now: datetime) -> bool:
     """Overdue, or failing again and again."""
     if request.work is None or request.work_due_at is None:
         return False
     # Waiting for a job or a conflict pushes the due time on and on without counting as a failure: what is late is late.
     wanted_at = request.expires_at if request.work is Work.REVOKE else request.decided_at or request.work_due_at
-    overdue_since = min(request.work_due_at, wanted_at)
-    return request.work_attempts >= STUCK_ATTEMPTS or now - overdue_since > timedelta(seconds=STUCK_AFTER_SECONDS)
+    return request.work_attempts >= STUCK_ATTEMPTS or _is_late(min(request.work_due_at, wanted_at), now)
+
+
+def _is_late(due_at: datetime, now: datetime) -> bool:
+    return now - due_at > timedelta(seconds=STUCK_AFTER_SECONDS)
+
+
+def _waiting_their_turn(requests: Iterable[AccessRequest], now: datetime) -> set[str]:
+    """The ids of those that have a place in a line, were looked at a moment ago without a failure, and may be served."""
+    claims = [
+        (line, one.request_id)
+        for one in requests
+        if one.work is Work.GRANT and (line := kind_named(one.kind).grant.line) and _is_looked_after(one, now)
+    ]
+    return {place.claim for place in waiting.find_places(claims=claims) if place.lapses_at > now}
+
+
+def _is_looked_after(request: AccessRequest, now: datetime) -> bool:
+    is_seen = request.work_due_at is not None and not _is_late(request.work_due_at, now)
+    return is_seen and request.work_attempts < STUCK_ATTEMPTS and request.work_error != HELD
 
 
 def count_stuck(*, actor: Actor, now: datetime, up_to: int = 100) -> Count:

@@ -123,7 +123,8 @@ class Requests(Resource):
             row_deeds=("retry",),
             tally=lambda ask: queries.count_stuck(actor=ask.actor, now=ask.now),
             empty_title="Nothing is stuck",
-            empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
+            empty_hint="A grant or revocation that fails or is more than a minute late stands here with its last error. "
+            "Who waits in line for a sandbox or an account does not: their turn comes.",
         ),
         UNDECIDABLE,
         Pattern(

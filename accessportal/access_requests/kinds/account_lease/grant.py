@@ -42,6 +42,8 @@ _SURELY_SEEN = timedelta(hours=1)
 
 
 class LeaseGrant(LentGrant):
+    line = ACCOUNTS
+
     def places_in_line(self, requests: Sequence[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
         return places_in_line(requests, now=now)
 

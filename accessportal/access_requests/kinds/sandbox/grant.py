@@ -25,9 +25,12 @@ from accessportal.sandboxes import queries as pool
 from accessportal.store.transactions import Guard
 from accessportal.upstream import client as upstream
 from accessportal.waiting import queries as line
+from accessportal.waiting.states import SANDBOXES
 
 
 class SandboxGrant(LentGrant):
+    line = SANDBOXES
+
     def require_free(
         self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime
     ) -> None:
