@@ -23,6 +23,7 @@ from accessportal.evidence.queries import evidence_files
 from accessportal.evidence.retention import removed_before
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.counts import counted
 from accessportal.kernel.pages import Unreadable
 from accessportal.store.restores import Restore, every_restore
 
@@ -43,13 +44,16 @@ def _show_breaks(document: Document, console: Console) -> None:
     for one in document["breaks"]:
         say(console, f"{one['entity']}, event {one['sequence']}: {one['problem']}")
     console.print(
-        f"{document['chains']} chains walked, {document['gone']} of them of things that are gone; {len(document['breaks'])} breaks."
+        f"{counted(document['chains'], 'chain', 'chains')} walked, {document['gone']} of them of things that are gone; "
+        f"{counted(len(document['breaks']), 'break', 'breaks')}."
     )
     if document["digests"]:
+        heads = counted(document["heads"], "signed head", "signed heads")
         lost = f", but for {document['lost']} whose events a restore has lost" if document["lost"] else ""
-        console.print(f"Compared with {document['heads']} heads that {document['digests']} digests have signed{lost}.")
+        console.print(f"Compared with {heads} of {counted(document['digests'], 'digest', 'digests')}{lost}.")
     if document["removed"]:
-        console.print(f"{document['removed']} chains of requests were removed, because they are old; evidence has them.")
+        removed = counted(document["removed"], "chain of a request was", "chains of requests were")
+        console.print(f"{removed} removed because of age; evidence tells all of it.")
 
 
 @command("--json", show=_show_breaks)

@@ -113,7 +113,7 @@ def _revoked(ledger: Ledger[Any], scope: Scope, names: Names, actor: Actor, now:
 
 def _show_answer(document: Document, console: Console) -> None:
     until = f" until {document['until']}" if document["until"] else ""
-    say(console, f"yes{until}, by:" if document["allowed"] else f"no ({document['why']})")
+    say(console, f"yes{until}, by:" if document["allowed"] else "no")
     for record in document["by"]:
         say(console, f"  {record['key']}")
 
@@ -317,7 +317,7 @@ def delete_scope(
     for one in failures:
         terminal.say(f"{one.item}: {one.error}")
     told = {"scope": scope, "state": facts.state, "removed": facts.removed, **counts}
-    return Outcome(told, failed(failures, "records can't be removed; the worker tries again."))
+    return Outcome(told, failed(failures, "records can't be removed", one="record can't be removed", then="; the worker tries again."))
 
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -335,11 +335,11 @@ def scope_records(
     """Bring the records of a scope into another one, each with its end, in a transaction of its own; may be stopped at any time and done
     again. What a request holds stays where it is. Operators may."""
     report = operations.move_records(source=source, to=to, apply=not dry_run, caller=caller_of(actor), clock=clock)
-    return Outcome(report, failed(report.failures, "records stay where they are."))
+    return Outcome(report, failed(report.failures, "records stay where they are.", one="record stays where it is."))
 
 
 @command("--json", show=show_report)
 def sweep_authz(*, clock: Clock) -> Outcome:
     """Remove what is over, with an event for each, as the worker does every hour. It counted for nothing before."""
     report = operations.sweep(actor=system("sweep_authz"), clock=clock)
-    return Outcome(report, failed(report.failures, "records failed; the next run tries again."))
+    return Outcome(report, failed(report.failures, "records failed", one="record failed", then="; the next run tries again."))

@@ -195,9 +195,9 @@ def _name(one: Unreadable) -> None:
     sys.stderr.write(f"{one}\n")
 
 
-def failed(failures: Sequence[object], words: str, *, one: str = "") -> str:
-    """The problem of a run whose items failed; nothing when none did. ``one``: the words for a single one."""
-    return counted(len(failures), one or words, words) if failures else ""
+def failed(failures: Sequence[object], words: str, *, one: str, then: str = "") -> str:
+    """The problem of a run whose items failed; nothing when none did. ``one``: the words for a single one; ``then`` follows either."""
+    return counted(len(failures), one, words) + then if failures else ""
 
 
 def facts(record: object, *names: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from accessportal.commands.terminal import Document, say, show_report
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.counts import counted
 from accessportal.mirror import operations as mirror
 
 _MIRROR = system("mirror")
@@ -35,7 +36,10 @@ def compare_subjects(
     """Hold every open request against the directory: access of people and groups that are disabled, gone or no longer served ends,
     as does what somebody took away, and what they wait for is cancelled. Ends nothing when it would be more than a set share."""
     report = access_requests.compare_subjects(most_share=most_share, actor=system("compare_subjects"), clock=clock)
-    return Outcome(report, report.stopped or failed(report.failures, "items failed; the next comparison looks again."))
+    return Outcome(
+        report,
+        report.stopped or failed(report.failures, "items failed", one="item failed", then="; the next comparison looks again."),
+    )
 
 
 def _show_reconciled(document: Document, console: Console) -> None:
@@ -47,7 +51,8 @@ def _show_reconciled(document: Document, console: Console) -> None:
     at = document["comparison"]
     say(
         console,
-        f"Compared {at['pairs_read']} lists with {document['listed']} assignments from {at['begun_at']} to {at['finished_at']}: "
+        f"Compared {counted(at['pairs_read'], 'list', 'lists')} with {counted(document['listed'], 'assignment', 'assignments')} "
+        f"from {at['begun_at']} to {at['finished_at']}: "
         f"missing {len(document['missing'])}, unknown {len(document['unknown'])}, left over {len(document['left_over'])}, "
         f"dead claims {len(document['dead_claims'])}; mended {document['mended']}.",
     )

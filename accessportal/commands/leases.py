@@ -171,7 +171,16 @@ def clean_accounts(
         report = operations.clean_account(account_id=account, clock=clock, actor=system("clean_accounts"))
     else:
         report = operations.clean_accounts(clock=clock)
-    return Outcome(report, report.stopped or failed(report.failures, "accounts failed; each is tried again by itself, with growing gaps."))
+    return Outcome(
+        report,
+        report.stopped
+        or failed(
+            report.failures,
+            "accounts failed",
+            one="account failed",
+            then="; the worker tries again, with growing gaps.",
+        ),
+    )
 
 
 @command("--dry-run", show=show_report)
@@ -187,14 +196,26 @@ def sync_pool(
     """Hold the pools against their organizational units: new accounts come in, to be cleaned; those that are no longer there leave, with a
     brake."""
     report = operations.sync_pool(pool=pool, apply=not dry_run, most_share=most_share, clock=clock)
-    return Outcome(report, report.stopped or failed(report.failures, "accounts failed; the next run tries again."))
+    return Outcome(
+        report,
+        report.stopped or failed(report.failures, "accounts failed", one="account failed", then="; the next run tries again."),
+    )
 
 
 @command("--json", show=show_report)
 def read_spend(*, clock: Clock) -> Outcome:
     """Read from Cost Explorer what every lease has cost, as the worker does every six hours. AWS takes money for it."""
     report = operations.read_spend(clock=clock)
-    return Outcome(report, report.stopped or failed(report.failures, "leases have no figure that can be used; the last one stays."))
+    return Outcome(
+        report,
+        report.stopped
+        or failed(
+            report.failures,
+            "leases have no figure that can be used",
+            one="lease has no figure that can be used",
+            then="; the last ones stay.",
+        ),
+    )
 
 
 def _show_check(document: Document, console: Console) -> None:
@@ -211,8 +232,19 @@ def check_pool(*, mend: Annotated[bool, Flag("make the lists as the rows are")] 
     long as it can be."""
     report = operations.check_pool(is_mending=mend, actor=system("check_pool"))
     problems = [
-        "" if mend else failed(report.differences, "lists are not as their rows say; --mend makes them so."),
-        failed(report.nearly_full, "lists are nearly as long as they can be: retire accounts."),
-        failed(report.failures, "rows can't be read."),
+        ""
+        if mend
+        else failed(
+            report.differences,
+            "lists are not as their rows say",
+            one="list is not as its rows say",
+            then="; --mend makes it so.",
+        ),
+        failed(
+            report.nearly_full,
+            "lists are nearly as long as they can be: retire accounts.",
+            one="list is nearly as long as it can be: retire accounts.",
+        ),
+        failed(report.failures, "rows can't be read.", one="row can't be read."),
     ]
     return Outcome(report, " ".join(filter(None, problems)))

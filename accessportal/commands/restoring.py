@@ -20,6 +20,7 @@ from accessportal.catalog import queries as catalog
 from accessportal.identity.operations import end_every_session
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.leases import operations as leases
@@ -132,7 +133,8 @@ def confirm(*, actor: Actor, clock: Clock) -> tuple[Restore, Mapping[str, int]]:
     lost = requests.end_lost(restored=restore, compared=report, actor=actor, clock=clock)
     if lost.failures:
         failure = lost.failures[0]
-        text = f"{len(lost.failures)} requests could not be ended ({failure.item}: {failure.error}). Nothing is confirmed; run it again."
+        many = counted(len(lost.failures), "request", "requests")
+        text = f"{many} could not be ended ({failure.item}: {failure.error}). Nothing is confirmed; run it again."
         raise Conflict(text, code="not_ended")
     counts = {"ended": len(lost.ended), "cleaned": sandboxes.clean_restored(restored=restore, actor=actor, clock=clock)}
     return audit.confirm_restore(restore, counts=counts, actor=actor, now=clock.now()), counts
@@ -194,8 +196,8 @@ def _differing_assignments(restore: Restore, clock: Clock) -> list[Finding]:
         for one in findings
     ]
     if report.not_ours:
-        said = "are of groups, or with sets that no rule gives: among them is what was granted to a group after that moment"
-        found.append(Finding("not_ours", f"{len(report.not_ours)} assignments", said))
+        said = "of groups, or with permission sets that no rule gives: among them is what was granted to a group after that moment"
+        found.append(Finding("not_ours", counted(len(report.not_ours), "assignment", "assignments"), said))
     found += [Finding("unread", f"{one.account_id} {one.permission_set_arn}", one.error) for one in report.unread]
     return found + [Finding("unread", "an item", words) for words in report.unreadable]
 

@@ -17,6 +17,7 @@ from accessportal.commands.terminal import Document, Facts, Listing, moment, say
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import ledger, operations, queries
 from accessportal.sandboxes.states import Sandbox, Status, SyncStopped, Unreadable
@@ -67,15 +68,18 @@ def clean_sandboxes(
 ) -> Outcome:
     """Delete at the provider what was given back and is due, and lend again what is ready, as the worker does every minute."""
     report = operations.clean(provider=upstream.provider(), clock=clock, limit=limit)
-    words = "sandboxes failed; each is tried again by itself, with growing gaps."
-    return Outcome(report, report.stopped or failed(report.failures, words))
+    problem = failed(report.failures, "sandboxes failed", one="sandbox failed", then="; the worker tries again, with growing gaps.")
+    return Outcome(report, report.stopped or problem)
 
 
 @command("--json", show=show_report)
 def expire_sandboxes(*, clock: Clock) -> Outcome:
     """Take back every sandbox whose time is over, grace included, as the worker does every minute."""
     report = operations.expire(clock=clock)
-    return Outcome(report, failed(report.failures, "sandboxes failed; each is tried again by the next run."))
+    return Outcome(
+        report,
+        failed(report.failures, "sandboxes failed", one="sandbox failed", then="; the next run tries again."),
+    )
 
 
 @command("--dry-run", show=show_report)
@@ -93,7 +97,7 @@ def sync_sandboxes(
         plan = operations.sync(provider=upstream.provider(), apply=not dry_run, most_share=most_share, clock=clock)
     except SyncStopped as stopped:
         return Outcome(document_of(stopped.plan) | {"stopped": stopped.message}, stopped.message)
-    return Outcome(plan, failed(plan.failures, "sandboxes failed; the next run tries again."))
+    return Outcome(plan, failed(plan.failures, "sandboxes failed", one="sandbox failed", then="; the next run tries again."))
 
 
 _LISTING = Listing(
@@ -153,7 +157,8 @@ def _read_receipts(name: str, flag: str) -> list[ledger.Receipt]:
 def _show_verdict(document: Document, console: Console) -> None:
     for one in document["problems"]:
         say(console, f"{one['kind']}: {one['sandbox_id'] or 'the pool'}: {one['words']}")
-    console.print(f"{document['sandboxes']} sandboxes, {document['receipts']} receipts, {len(document['problems'])} problems.")
+    sandboxes, receipts = counted(document["sandboxes"], "sandbox", "sandboxes"), counted(document["receipts"], "receipt", "receipts")
+    console.print(f"{sandboxes}, {receipts}, {counted(len(document['problems']), 'problem', 'problems')}.")
 
 
 @command("--receipts receipts.jsonl --json", show=_show_verdict)

@@ -21,6 +21,7 @@ from accessportal.commands.terminal import Document, say, show_report
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.pages import every
 
 _LONGEST_SECONDS = 24 * 3600.0
@@ -53,7 +54,7 @@ def tick(
     """Do once what the worker does every minute: lapse what nobody decided, end what is over, carry out what is due, and stay for
     what ends within the look-ahead. May run beside the worker."""
     report = access_requests.tick(clock=clock, lookahead_seconds=look_ahead)
-    return Outcome(report, failed(report.failures, "items failed; each is tried again by itself."))
+    return Outcome(report, failed(report.failures, "items failed", one="item failed", then="; the worker tries again."))
 
 
 @command()
@@ -79,7 +80,7 @@ def _show_accounts(document: Document, console: Console) -> None:
         return
     columns: terminal.Columns = {"account": "account_id", "name": "name", "place": "ou_path", "tags": _tags, "status": "status"}
     terminal.show_rows(document["accounts"], columns, console)
-    console.print(f"{len(document['accounts'])} accounts, as read at {document['synced_at']}")
+    console.print(f"{counted(len(document['accounts']), 'account', 'accounts')}, as read at {document['synced_at']}")
 
 
 @command("--search payments", show=_show_accounts)
@@ -92,7 +93,7 @@ def list_accounts(*, search: Annotated[str, Flag("a part of the name, id, place 
 def _show_published(document: Document, console: Console) -> None:
     waiting = f"{document['waiting']['count']}{' or more' if document['waiting']['is_more'] else ''}"
     if not document["has_topic"]:
-        say(console, f"PORTAL_EVENTS_TOPIC_ARN is not set: {waiting} events are kept, unpublished.")
+        say(console, f"PORTAL_EVENTS_TOPIC_ARN is not set, so nothing is published. Events kept: {waiting}.")
         return
     for failure in document["failures"]:
         say(console, f"{failure['item']}: {failure['error']}")
@@ -123,5 +124,9 @@ def publish_events(
             actor=actor,
             clock=clock,
         )
-    problem = report.stopped or f"{len(report.failures)} entities wait for an event that could not be published."
+    problem = report.stopped or failed(
+        report.failures,
+        "chains wait for an event that could not be published.",
+        one="chain waits for an event that could not be published.",
+    )
     return Outcome(document_of(report) | {"waiting": count_unpublished()}, "" if report.is_ok else problem)

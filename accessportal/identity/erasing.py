@@ -27,6 +27,7 @@ from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import person_entity
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from accessportal.kernel.pages import Unreadable
 from accessportal.kernel.pseudonyms import may_stand_in
@@ -154,7 +155,8 @@ def _require_gone(key: str) -> None:
     if mirror.find_pending(entity) is not None or any(one.entity == entity for one in directory_queries.list_departures()):
         refuse(f"What {key} held is still being taken back. Wait a few minutes.", "person_departing")
     if found := requests.list_open(subject_id=key):
-        refuse(f"{len(found)} requests for {key} are still open. End them first, and wait until that is proved.", "requests_open")
+        open_now = counted(len(found), f"request for {key} is", f"requests for {key} are")
+        refuse(f"{open_now} still open. End what is open first, and wait until that is proved.", "requests_open")
     if leases.leases_of(user=key):
         refuse(f"{key} still has an account. Give it back first.", "leases_open")
     outside = audit_queries.nameless

@@ -44,7 +44,7 @@ def test_what_is_granted_is_found_until_its_end(at: Story) -> None:
     done("grant_approval", *ALICE, *ACME, "--ttl", "30m", "--if-exists", "replace", *OLGA)
     at.clock.advance(1_800)
     told = run("check_approval", *ALICE, *ACME, *ANA)
-    assert (told.code, told.lines, told.problem) == (1, ["no (none)"], "Nothing that counts now says so.")
+    assert (told.code, told.lines, told.problem) == (1, ["no"], "Nothing that counts now says so.")
     assert done("list_approvals", *ACME, *ANA).lines == ["None."]
     assert done("sweep_authz", "--json").json["removed"] == 1
 
@@ -90,7 +90,7 @@ def test_waiting_for_a_deletion_ends_with_what_can_not_be_removed(at: Story, mon
     monkeypatch.setattr("accessportal.commands.authz.time.sleep", lambda _: pytest.fail("waits for ever"))
 
     told = run("delete_scope", "tenant:acme", "--name", "tenant:acme", "--wait", *OLGA)
-    assert (told.code, told.problem) == (1, "1 records can't be removed; the worker tries again.")
+    assert (told.code, told.problem) == (1, "1 record can't be removed; the worker tries again.")
     assert "tenant:acme#alice, doc#GET" in told.out
 
 

@@ -134,7 +134,7 @@ def test_a_list_that_is_not_as_the_rows_say_is_found_and_mended(at: Borrowed) ->
     items.update_item(Key={"pk": "account_status#available"}, UpdateExpression="SET #d = :none", **_data([]))
 
     told = run("check_pool")
-    assert (told.code, told.problem) == (1, "1 lists are not as their rows say; --mend makes them so.")
+    assert (told.code, told.problem) == (1, "1 list is not as its rows say; --mend makes it so.")
     assert f"account_status#available: missing {account_id}" in told.lines
     assert "mended: 1" in done("check_pool", "--mend").lines
     assert done("check_pool", "--json").json["differences"] == []

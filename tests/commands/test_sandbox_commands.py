@@ -135,7 +135,7 @@ def test_the_ledger_fails_when_something_is_wrong(sandboxes: Upstream, tmp_path:
     assert run("verify_sandboxes", "--receipts", str(file), "--json").json["problems"][0]["kind"] == "overlap"
     file.write_text(json.dumps(taken | {"fence": 9}))
     told = run("verify_sandboxes", "--receipts", str(file))
-    assert (told.code, told.lines[-1]) == (1, "4 sandboxes, 1 receipts, 1 problems.")
+    assert (told.code, told.lines[-1]) == (1, "4 sandboxes, 1 receipt, 1 problem.")
     none = {"kind": "none", "track": "track-2", **times}
     file.write_text(json.dumps(none))
     assert "refused" in run("verify_sandboxes", "--receipts", str(file)).out

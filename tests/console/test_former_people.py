@@ -121,7 +121,7 @@ def test_why_it_was_not_done_stands_on_the_page(gone: Story, as_person: SignIn, 
     olga, pseudonym = as_person("olga"), queries.nameless(SAM)
     olga.post(ERASE, {"confirmed": "yes", "address": SAM})
     why = tasks.erase_former(pseudonym=pseudonym, operator="olga@example.com")
-    assert why == f"1 requests for {pseudonym} are still open. End them first, and wait until that is proved."
+    assert why == f"1 request for {pseudonym} is still open. End what is open first, and wait until that is proved."
     page = text(olga.get(PAGE))
     assert f"Not erased. {why}" in page
     assert "do/erase/" in page
