@@ -58,7 +58,7 @@ def test_alice_gets_dev_access_and_sees_it_come_and_go(story: Story, signed_in: 
     story.carry_out(asked)
 
     home = text_of(alice.get("/"))
-    assert "1 active, 0 waiting" in home
+    assert "1 active. Everything here ends by itself." in home
     assert "59 min left" in home
     page = alice.get(f"/requests/{asked.request_id}/")
     assert "Granted" in text_of(page)
