@@ -165,11 +165,13 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``key`` addresses the detail page ("" when there is none); ``context`` is what the cells need besides the record."""
+    """``key`` addresses the detail page ("" when there is none); ``context`` is what the cells need besides the record. ``deeds`` names
+    those of the list's ``row_deeds`` that are for this record; ``None``: each is."""
 
     key: str
     record: Any
     context: Any = None
+    deeds: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

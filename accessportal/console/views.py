@@ -430,7 +430,7 @@ def _confirm_context(request: HttpRequest, resource: Resource, deed: Deed[Any], 
         "resource": resource,
         "deed": deed,
         "form": form,
-        "next": way_back(request, given),
+        "next": way_back(request, given) or way_back(request, request.GET),
         "back_url": reverse(f"admin:console_{resource.name}"),
         "now": SystemClock().now(),
     }

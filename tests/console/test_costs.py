@@ -129,7 +129,7 @@ def test_the_list_of_what_differs_reads_no_record_of_its_rows(story: Story, as_p
     jobs.reconcile_assignments()
     olga = as_person("olga")
     shown = olga.get("/admin/drift/").content.decode()
-    assert shown.count("claimed and once proved present, but not there") == 2
+    assert shown.count("a request gives it, and it was there, but AWS does not have it now") == 2
 
     cost = cost_of(lambda: olga.get("/admin/drift/"))
 

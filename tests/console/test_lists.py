@@ -33,6 +33,10 @@ from tests.portal.test_journey import text_of
 SignIn = Callable[[str], Client]
 
 
+ROW_DEED = re.compile(r'id="do-[^"]*" href="([^?"]+)')
+"""What a row offers that asks first."""
+
+
 def page(client: Client, url: str, status: int = 200) -> str:
     response = client.get(url)
     assert response.status_code == status, (url, response.status_code, response.content[:2000])
@@ -537,13 +541,13 @@ def test_a_cell_names_a_few_and_counts_the_rest(story: Story, as_person: SignIn)
 
 def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
     olga = as_person("olga")
-    assert "Our records have not been held against IAM Identity Center yet." in page(olga, "/admin/assignments/")
+    assert "Nothing has been compared with IAM Identity Center yet." in page(olga, "/admin/assignments/")
     held = story.carry_out(story.ask())
     jobs.reconcile_assignments()
     empty = page(olga, "/admin/drift/")
     assert "Nothing differs" in empty
     # It says when that was, and does not lead to itself.
-    assert "What differed then and is not mended is here" in empty
+    assert "What differed then, and is not mended yet, is listed here" in empty
     assert 'What differed then is under <a href="/admin/drift/">' in page(olga, "/admin/assignments/")
 
     story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
@@ -555,13 +559,13 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
         lists.setattr(assignments, "find", lambda **_: pytest.fail("read for nothing"))
         drift, present = page(olga, "/admin/drift/"), page(olga, "/admin/assignments/")
     assert "Missing" in drift
-    assert "claimed and once proved present, but not there" in drift
+    assert "a request gives it, and it was there, but AWS does not have it now" in drift
     assert held.request_id in drift
     last = assignments.comparisons().last
     assert last is not None
     (found,) = assignments.found_by(comparison=last).findings
     assert f"/admin/drift/{found.finding_id}/" in drift
-    assert "seen since" in drift
+    assert "found <time" in drift
     assert 'Drift <span class="tally">1</span>' in present
     assert "Missing" in present
     assert "by our records present," in present
@@ -574,6 +578,19 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
     # Pages of other rooms don't show it.
     monkeypatch.setattr(Differences, "badge", lambda _self: pytest.fail("counted for nothing"))
     page(olga, "/admin/audit/")
+
+
+def test_a_stand_in_is_ended_from_the_list(story: Story, as_person: SignIn) -> None:
+    now = story.clock.now()
+    end = now + timedelta(days=2)
+    operations.name_stand_in(email="gina@example.com", starts_at=now, ends_at=end, submission_id="form", actor=story.bob, now=now)
+    olga = as_person("olga")
+
+    (asks,) = ROW_DEED.findall(page(olga, "/admin/stand-ins/"))
+    assert 'name="next" value="/admin/stand-ins/"' in page(olga, f"{asks}?next=/admin/stand-ins/")
+    olga.post(asks, {"confirmed": "yes"})
+
+    assert ROW_DEED.findall(page(olga, "/admin/stand-ins/")) == []
 
 
 def test_what_differs_is_mended_by_an_operators_order(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -595,6 +612,12 @@ def test_what_differs_is_mended_by_an_operators_order(story: Story, as_person: S
     assert missing.since is not None
     assert abs((since - missing.since).total_seconds()) < 1
 
+    # One click leads from the row to the page that asks, which tells of the brake; each row offers its own remedies.
+    found = ((missing, "repair"), (unknown, "adopt"), (unknown, "remove-unknown"))
+    remedies = {f"/admin/drift/{one.finding_id}/do/{name}/" for one, name in found}
+    assert set(ROW_DEED.findall(page(olga, "/admin/drift/"))) == remedies
+    assert all("if too much would be removed at once, nothing is done" in page(olga, one) for one in remedies)
+    assert ROW_DEED.findall(page(ana, "/admin/drift/")) == []
     detail = page(olga, f"/admin/drift/{unknown.finding_id}/")
     assert all(label in detail for label in (">Adopt…<", ">Remove…<"))
     assert ">Repair…<" not in detail

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -114,20 +114,38 @@ _REMEDIES: dict[Remedy, tuple[str, dict[str, str]]] = {
     Remedy.REPAIR: (
         "Repair",
         {
-            "missing": "It is made again in IAM Identity Center, as work of the request that holds it, and tried until that is proved.",
-            "left_over": "It is removed from IAM Identity Center: no request holds it any more.",
-            "dead_claim": "What a request holds that is over is taken off; the access goes when nothing else holds it.",
+            "missing": "The access is made again in IAM Identity Center, for the request that gives it, until it is proved to be there.",
+            "left_over": "The access is removed from IAM Identity Center: the requests that gave it are over.",
+            "dead_claim": "The request that is over no longer holds the access. It is removed when no other request holds it.",
         },
     ),
-    Remedy.ADOPT: ("Adopt", {"unknown": "It is recorded as held from outside. The portal never takes it away."}),
-    Remedy.REMOVE_UNKNOWN: ("Remove", {"unknown": "It is removed from IAM Identity Center. Whoever uses it loses it at once."}),
+    Remedy.ADOPT: (
+        "Adopt",
+        {"unknown": "The access stays, and is recorded as given outside the portal. It is no longer drift, and the portal never ends it."},
+    ),
+    Remedy.REMOVE_UNKNOWN: (
+        "Remove",
+        {"unknown": "The access is removed from IAM Identity Center. Whoever uses it loses it at once."},
+    ),
 }
+
+
+def _mends(remedy: Remedy) -> Collection[str]:
+    return _REMEDIES[remedy][1]
+
+
+def _name(remedy: Remedy) -> str:
+    return remedy.value.replace("_", "-")
+
+
+def _remedies_of(record: Drifted) -> tuple[str, ...]:
+    return tuple(_name(remedy) for remedy in Remedy if record.drift in _mends(remedy))
 
 
 def _may_mend(remedy: Remedy, record: Drifted, actor: Actor, _now: datetime) -> Decision:
     if not actor.is_operator:
         return refuse("Only operators mend what differs.", code="not_an_operator")
-    if record.drift not in _REMEDIES[remedy][1]:
+    if record.drift not in _mends(remedy):
         return refuse("That is no remedy for this difference.", code="no_remedy")
     return allow("Operators mend what differs.")
 
@@ -136,17 +154,17 @@ def _order(remedy: Remedy, record: Drifted, _data: Data, actor: Actor, now: date
     asked_at = f"{now.astimezone(UTC):%H:%M} UTC"
     heartbeats.tell_of_difference(record.finding_id, f"{_REMEDIES[remedy][0]} was asked for at {asked_at}, and has not been done yet.")
     after_commit("mend_difference", finding_id=record.finding_id, remedy=remedy.value, operator=actor.name)
-    return Told("It is ordered. It leaves this list when it is done; when it can’t be, the reason stands beside it.")
+    return Told("Ordered. It leaves this list once it is done; if it can’t be done, the reason is told beside it.")
 
 
 def _deed(remedy: Remedy) -> Deed[Drifted]:
     label, words = _REMEDIES[remedy]
     return Deed(
-        name=remedy.value.replace("_", "-"),
+        name=_name(remedy),
         label=label,
         question=lambda record: f"{label}?",
         explain=lambda record: (
-            f"{words.get(record.drift, '')} It is looked at once more before. Nothing goes when it would be too much at once."
+            f"{words.get(record.drift, '')} It is compared once more first; if too much would be removed at once, nothing is done."
         ),
         may=partial(_may_mend, remedy),
         run=partial(_order, remedy),
@@ -161,12 +179,12 @@ class Differences(Resource):
     singular = "difference"
     plural = "Drift"
     icon = "git-compare"
-    about = "What IAM Identity Center holds without a request, and what it lacks, since when; repair, adopt or remove it."
+    about = "Where IAM Identity Center and the requests differ, and since when; repair, adopt or remove it."
     columns = (
         Column("Who", "console/cells/drift_who.html", "col-who"),
         Column("Has", "console/cells/assignment_what.html", "col-what"),
-        Column("Held by", "console/cells/assignment_claims.html", "col-context"),
-        Column("What differs", "console/cells/assignment_drift.html", "col-state"),
+        Column("Held by", "console/cells/assignment_claims.html", "col-span"),
+        Column("What differs", "console/cells/assignment_drift.html", "col-context"),
     )
     file_columns = exported("drift", "finding_id", "since", *KEY, "claims")
     patterns = (
@@ -174,8 +192,9 @@ class Differences(Resource):
             name="all",
             label="Drift",
             fetch=lambda _ask: _drift_of_now(),
+            row_deeds=tuple(map(_name, Remedy)),
             empty_title="Nothing differs",
-            empty_hint="When IAM Identity Center holds something else than the requests say, the next comparison puts it here.",
+            empty_hint="Access that no request gave, or that a request gave and AWS does not have, stands here after the next comparison.",
         ),
     )
     sections = (Section("What differs", "console/assignments/difference.html"),)
@@ -196,7 +215,7 @@ class Differences(Resource):
         """What the portal never made has no record that says where its events end."""
 
     def rows(self, items: Sequence[Drifted], ask: Ask) -> list[Row]:
-        return [Row(one.finding_id, one, names_of(one)) for one in items]
+        return [Row(one.finding_id, one, names_of(one), _remedies_of(one)) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         return {"compared": queries.comparisons()}

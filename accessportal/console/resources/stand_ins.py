@@ -60,7 +60,12 @@ class StandIns(Resource):
         return f"{record.stand_in} in place of {record.approver}"
 
     def rows(self, items: Sequence[StandIn], ask: Ask) -> list[Row]:
-        return [Row(f"{one.record.stand_in_id}/{one.record.stand_in}", one.record, one) for one in named(items, ask.book)]
+        rows = []
+        for one in named(items, ask.book):
+            it = one.record
+            deeds = tuple(deed.name for deed in self.deeds if deed.may(it, ask.actor, ask.now).allowed)
+            rows.append(Row(f"{it.stand_in_id}/{it.stand_in}", it, one, deeds))
+        return rows
 
     def details(self, record: StandIn, ask: Ask) -> dict[str, Any]:
         return {"row": self.rows([record], ask)[0], **latest_of(record)}

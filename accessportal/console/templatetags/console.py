@@ -48,10 +48,10 @@ def beyond(items: Collection[Any], most: int) -> int:
 
 
 _DRIFT_WORDS = {
-    "missing": ("Missing", "stop", "claimed and once proved present, but not there"),
-    "unknown": ("Unknown", "wait", "there, but never made by the portal"),
-    "left_over": ("Left over", "stop", "there, though no request holds it any more"),
-    "dead_claim": ("Dead claim", "wait", "held by a request that is not active any more"),
+    "missing": ("Missing", "stop", "a request gives it, and it was there, but AWS does not have it now"),
+    "unknown": ("Unknown", "wait", "AWS has it, but no request of the portal gave it"),
+    "left_over": ("Left over", "stop", "AWS still has it, though the requests that gave it are over"),
+    "dead_claim": ("Dead claim", "wait", "it is still recorded for a request that is over"),
 }
 
 
