@@ -11,7 +11,7 @@ import pytest
 
 from accessportal.access_requests import operations, queries, store
 from accessportal.access_requests.models import RequestItem
-from accessportal.access_requests.operations import ending
+from accessportal.access_requests.operations import deciding, ending
 from accessportal.access_requests.queries import details
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.access_requests.thread import CommentKind
@@ -361,6 +361,24 @@ def test_ended_while_it_is_being_approved_it_is_cancelled(world: World, kind: st
 
     check_closed(world, asked, by="olga@example.com", reason=f"{ENDED_EARLY} Leaked key")
     check_gone(world, held)
+
+
+def test_an_approver_who_is_too_late_is_told_who_cancelled_it_and_not_to_deny_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = world.hold("aws_account")
+    asked = world.more(held)
+    is_still_allowed = deciding._require_still_allowed
+
+    def late(request: AccessRequest, book: queries.ApproverBook) -> int:
+        if world.story.now_of(held).is_granted and not world.story.now_of(held).ended_by:
+            by_holder(world, held)
+        return is_still_allowed(request, book)
+
+    monkeypatch.setattr(deciding, "_require_still_allowed", late)
+    with pytest.raises(Conflict, match="was cancelled") as refused:
+        world.approve(asked)
+
+    assert isinstance(refused.value.present, AccessRequest)
+    assert refused.value.present.status is Status.CANCELLED
 
 
 def unseen(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:

@@ -28,7 +28,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.texts import check_reason
-from accessportal.store.transactions import Guard
+from accessportal.store.transactions import Guard, Overtaken
 
 
 def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
@@ -191,6 +191,9 @@ def _require_not_ended(request: AccessRequest, now: datetime) -> None:
     if decision.allowed and held.is_granted and not held.is_over(now):
         decision = kind_named(held.kind).grant.is_there(held, now=now)
     if not decision.allowed:
+        # Whoever ended that just now has cancelled this with it, and there is nothing to deny.
+        if load(request.request_id).version != request.version:
+            raise Overtaken
         text = f"{decision.reason} Deny this request. Whoever needs the access again asks for it anew."
         raise Conflict(text, code="base_ended", present=request)
 
