@@ -349,7 +349,7 @@ def test_where_the_global_scope_is_refused_no_request_holds_there_either(service
     wanted = Approval(read_scope("global"), "alice", "doc", "GET", "bob", service.clock.now())
     hold_it = partial(hold, APPROVALS, wanted, ends_at=service.clock.now() + timedelta(hours=1), guards=(), actor=OLGA.actor)
     hold_it(claim="before", clock=service.clock)
-    monkeypatch.setattr(config, "_settings", AuthzSettings(global_scope="refuse"))
+    monkeypatch.setattr(config._settings, "_value", AuthzSettings(global_scope="refuse"))
 
     with pytest.raises(InvalidRequest) as refused:
         hold_it(claim="later", clock=service.clock)
@@ -375,7 +375,7 @@ def test_what_another_program_wrote_stays_when_a_request_that_held_it_too_ends(s
 
 def test_nothing_is_brought_into_the_global_scope_where_grants_there_are_refused(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.grant("alice", "doc", "GET", scope="tenant:acme")
-    monkeypatch.setattr(config, "_settings", AuthzSettings(global_scope="refuse"))
+    monkeypatch.setattr(config._settings, "_value", AuthzSettings(global_scope="refuse"))
 
     with pytest.raises(InvalidRequest) as refused:
         move_records(source=read_scope("tenant:acme"), to=read_scope("global"), apply=True, caller=OLGA, clock=service.clock)

@@ -28,7 +28,7 @@ def test_answers_looked_at(busy_day: BusyDay, open_as: OpenAs, settings: Setting
     settings.STORAGES = settings.STORAGES | {
         "evidence": {"BACKEND": "accessportal.evidence.storages.WriteOnceFolder", "OPTIONS": {"location": tmp_path}}
     }
-    monkeypatch.setattr(config, "_signer", SIGNER)
+    monkeypatch.setattr(config._signer, "_value", SIGNER)
     export(files=evidence_files(), signer=SIGNER, actor=system("test"), clock=story.clock)
     story.clock.advance(86_400)
     (first, *_) = sorted(tmp_path.glob("digests/*.json"))
