@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from accessportal.access_requests.stand_in import StandIn
 from accessportal.access_requests.states import AccessRequest, Approvers, Presence, Search, Status, Work
 from accessportal.access_requests.thread import CommentKind
-from accessportal.kernel.actors import Actor
+from accessportal.kernel.actors import Actor, part_of_the_portal
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
@@ -315,7 +315,7 @@ def may_retry(request: AccessRequest, actor: Actor) -> Decision:
 
 def decided_text(request: AccessRequest) -> str:
     """How a request stands, in a sentence that names who made it so."""
-    by = f" by {request.decided_by}" if request.decided_by else ""
+    by = f" by {part_of_the_portal(request.decided_by)}" if request.decided_by else ""
     match request.status:
         case Status.PENDING:
             return "The request waits for a decision."

@@ -293,7 +293,7 @@ class Resource:
             if pattern.name == name:
                 pattern.right.require(ask.actor)
                 return pattern
-        raise NotFound(f"{self.plural} have no list “{name[:40]}”.", code="no_such_pattern")
+        raise NotFound(f"Under {self.plural} there is no list “{name[:40]}”.", code="no_such_pattern")
 
     def patterns_for(self, actor: Actor) -> list[Pattern]:
         return [pattern for pattern in self.patterns if pattern.right.admits(actor)]

@@ -62,6 +62,13 @@ def client(token_id: str) -> Actor:
     return Actor(name=f"client:{token_id}")
 
 
+def part_of_the_portal(identifier: str) -> str:
+    """In words, where a rule or the portal itself did something; an address stays as it is."""
+    if identifier.startswith("rule:"):
+        return "the rule alone"
+    return "the portal" if identifier.startswith("system:") else identifier
+
+
 def fold_email(email: str) -> str:
     """The form of an e-mail address that is used in keys and comparisons: never an ASCII one for another that is not."""
     return fold_key(email.strip(string.whitespace))

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from accessportal.directory.queries import Book
+from accessportal.kernel.actors import part_of_the_portal
 from accessportal.web.presenting import holder
-
-
-def part_of_the_portal(identifier: str) -> str:
-    """In words, where a rule or the portal itself did something; an address stays as it is."""
-    if identifier.startswith("rule:"):
-        return "the rule alone"
-    return "the portal" if identifier.startswith("system:") else identifier
 
 
 class Names:

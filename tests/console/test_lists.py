@@ -552,7 +552,11 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
 
     story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
     story.clock.advance(60)
+    reconciling.reconcile_assignments(actor=story.olga, clock=story.clock)
+    # What the pages list is of the job, and no moment of another comparison stands above it.
+    assert "what it found stands here after the next comparison by the worker" in page(olga, "/admin/drift/")
     jobs.reconcile_assignments()
+    assert "the next comparison by the worker" not in page(olga, "/admin/drift/")
 
     # No read for each of up to a hundred findings, on every list of assignments.
     with monkeypatch.context() as lists:

@@ -12,7 +12,7 @@ from accessportal.access_requests.states import AccessRequest
 from accessportal.assignments import queries
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
-from accessportal.console.resources.drift import KEY, drift_by_id, names_of
+from accessportal.console.resources.drift import KEY, compared, drift_by_id, names_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
 from accessportal.web.exporting import exported
@@ -102,11 +102,11 @@ class Assignments(Resource):
         return [Row(one.assignment_id, one, replace(names_of(one), drift=drift.get(one.assignment_id, ""))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        return {"compared": queries.comparisons(), "leads_to_drift": True}
+        return {**compared(), "leads_to_drift": True}
 
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
         return {
-            "compared": queries.comparisons().last,
+            "compared": compared(),
             "drift": drift_by_id([record]).get(record.assignment_id, ""),
             "names": names_of(record),
             "claims": [_claim(claim, ask) for claim in sorted(record.claims)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -69,11 +69,24 @@ class Drifted:
 
 
 def last_drift() -> tuple[Drifted, ...]:
+    told, found_at = _told()
+    return tuple(replace(_drifted(**one), found_at=found_at) for one in told.get(heartbeats.DRIFT, []))
+
+
+def _told() -> tuple[Mapping[str, Any], datetime | None]:
+    """What the job told last, and when the comparison ended of which it told."""
     beat = heartbeats.last_beat(heartbeats.RECONCILE)
     told = beat.detail if beat else {}
     found_at = told.get(heartbeats.FINISHED_AT)
-    found = (_drifted(**one) for one in told.get(heartbeats.DRIFT, []))
-    return tuple(replace(one, found_at=from_epoch(found_at) if found_at else None) for one in found)
+    return told, from_epoch(found_at) if found_at else None
+
+
+def compared() -> dict[str, Any]:
+    """When the comparison ended of which the pages tell, when one ended of which they don't yet (somebody's in a terminal), and what one
+    that is going on has read."""
+    found_at, done = _told()[1], queries.comparisons()
+    last_at = done.last.finished_at if done.last else None
+    return {"found_at": found_at, "newer_at": None if found_at and last_at and last_at <= found_at else last_at, "open": done.open}
 
 
 def _drift_of_now() -> Page[Drifted]:
@@ -218,7 +231,7 @@ class Differences(Resource):
         return [Row(one.finding_id, one, names_of(one), _remedies_of(one)) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        return {"compared": queries.comparisons()}
+        return compared()
 
     def details(self, record: Drifted, ask: Ask) -> dict[str, Any]:
         return {"names": names_of(record)}

@@ -16,6 +16,7 @@ from accessportal.access_requests.kind import Kind, kind_named
 from accessportal.access_requests.states import AccessRequest, Approver, Status
 from accessportal.audit.states import AuditEvent
 from accessportal.identity import drafts
+from accessportal.kernel.actors import part_of_the_portal
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
@@ -24,7 +25,6 @@ from accessportal.rules.tickets import example_of, head_of
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import facts_of
-from accessportal.web.names import part_of_the_portal
 from accessportal.web.presenting import Phase, holder, phase_of, seconds_after_end, words_for_lateness, words_for_length, words_for_time
 
 register = template.Library()
