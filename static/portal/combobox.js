@@ -48,6 +48,8 @@ class Combo {
 
   askSoon() {
     clearTimeout(this.timer);
+    // An answer to fewer letters must not come now: Enter would take its first choice.
+    this.asking?.abort();
     this.isAwaited = true;
     this.enters = 0;
     this.isNext = false;

@@ -15,6 +15,7 @@ _FOCUSED = """
   const name = element.getAttribute("aria-label") || element.labels?.[0]?.innerText || element.innerText || "";
   return {
     name: name.replace(/\\s+/g, " ").trim(),
+    isNowhere: element === document.body,
     isSeen: element.matches(":focus-visible, :focus-within") && (style.outlineStyle !== "none" || style.boxShadow !== "none"),
   };
 }
@@ -27,13 +28,16 @@ def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
     :raises AssertionError: when Tab does not come there, or the focus can't be seen somewhere.
     """
     page.wait_for_load_state()
-    passed = []
+    passed: list[str] = []
     for _ in range(_MOST_STEPS):
         page.keyboard.press(key)
         focused = page.evaluate(_FOCUSED)
+        if focused["isNowhere"] and not passed:
+            # A page that has just come may not take keys yet.
+            continue
         passed.append(focused["name"])
         if not focused["isSeen"] and focused["name"]:
-            raise AssertionError(f"The focus can't be seen on “{focused['name'][:60]}” of {page.url}")
+            raise AssertionError(f"The focus can't be seen on “{focused['name'][:60]}” of {page.url}, after {passed[:-1]}")
         if re.fullmatch(name, focused["name"]):
             return
     raise AssertionError(f"{key} does not lead to “{name}” on {page.url}; it went over {passed}")

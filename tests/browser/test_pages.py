@@ -421,6 +421,25 @@ def test_whoever_types_faster_than_the_lists_answer_takes_the_first_of_each_by_e
 
 
 @pytest.mark.usefixtures("story")
+def test_enter_takes_no_choice_of_a_list_for_fewer_letters_that_comes_late(open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/aws_account/")
+    lists = Held(alice, re.compile("/choices/account/.*account=payments-&"))
+    alice.keyboard.type("payments-")
+    lists.wait_for(1)
+    # The list for all letters is asked for when the test says so.
+    alice.evaluate("window.later = []; window.setTimeout = (go) => { window.later.push(go); return 0; }")
+    alice.keyboard.type("pr")
+    alice.keyboard.press("Enter")
+
+    lists.let_go()
+    alice.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    alice.evaluate("window.later.splice(0).forEach((go) => typeof go === 'function' && go())")
+
+    expect(alice.get_by_role("combobox", name="Account")).to_have_value("payments-prod")
+
+
+@pytest.mark.usefixtures("story")
 def test_the_form_goes_on_to_the_ticket_also_when_the_verdict_of_before_comes_late(open_as: OpenAs) -> None:
     alice = open_as("alice")
     alice.goto("/requests/new/aws_account/")
