@@ -29,7 +29,8 @@ def _refusing(operation: Operation) -> type[ParamModel]:
     class KnownNames(ParamModel):
         @classmethod
         def get_request_data(cls, request: HttpRequest, api: NinjaAPI, path_params: dict[str, Any]) -> dict[str, Any]:
-            for name in (one for one in request.GET if one not in known):
+            name = next((name for name in request.GET if name not in known), None)
+            if name is not None:
                 raise ValidationError([{"type": "extra_forbidden", "loc": ("query", cut(name)), "msg": words_on_unknown(name, known)}])
             return {}
 

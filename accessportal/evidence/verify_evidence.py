@@ -535,7 +535,7 @@ def _report(verdict: Verdict) -> int:
         return 3 if verdict.restored else 0
     for number, one in enumerate(verdict.breaks[:MOST_SHOWN]):
         print(f"{'  ' if number else 'BREAK '}{one}")
-    print(f"{verdict.found} breaks.")
+    print("1 break." if verdict.found == 1 else f"{verdict.found} breaks.")
     if verdict.unjudged:
         told = ", ".join([*verdict.unjudged[:MOST_SHOWN], *(["…"] if verdict.unjudged[MOST_SHOWN:] else [])])
         print(f"Fine by themselves, and not judged by what is broken before them: {told}")
