@@ -48,6 +48,8 @@ _SETTLED = """
   && document.documentElement.dataset.bsTheme === scheme
   && new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))
 """
+# Half way from one colour to the other, no text has the contrast that it has at the end.
+_STILL = "() => document.getAnimations().every((one) => one.playState !== 'running' || one.effect.getComputedTiming().endTime === Infinity)"
 
 _CUT = """
 () => [...document.querySelectorAll("input:placeholder-shown")].filter((input) => {
@@ -133,8 +135,9 @@ def cut_placeholders(page: Page) -> list[str]:
 
 def axe_violations(page: Page, *, is_by_colouring: bool = False, **options: Any) -> list[str]:
     """One line for each violation, with the elements and what axe says about the first. Of the whole page, or of one element of each
-    colouring."""
+    colouring, once nothing on it changes its looks any more."""
     lines = []
+    page.wait_for_function(_STILL)
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
     context = f"{{ include: ({_ONE_OF_EACH_COLOURING})() }}" if is_by_colouring else "document"
