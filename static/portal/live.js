@@ -27,6 +27,23 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (told) say(told.dataset.said);
 });
 
+// htmx gives the focus back to what has an id. What has none is found again by where it leads, or by what it sends and where to.
+const deedOf = (one) => [one.localName, one.getAttribute("href"), one.form?.getAttribute("action"), one.name, one.value].join(" ");
+let left = null;
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const one = document.activeElement;
+  left = null;
+  if (one.id || !detail.target.contains(one)) return;
+  const deed = deedOf(one);
+  const alike = () => [...document.getElementsByTagName(one.localName)].filter((other) => deedOf(other) === deed);
+  left = { one, alike, place: alike().indexOf(one) };
+});
+document.addEventListener("htmx:afterSwap", () => {
+  if (!left || left.one.isConnected || document.activeElement !== document.body) return;
+  left.alike()[left.place]?.focus({ preventScroll: true });
+  left = null;
+});
+
 const failed = (event) => {
   if (event.target.closest?.("[data-background]")) root.dataset.stale = "";
 };
