@@ -34,6 +34,8 @@ _FLAGS = [
 ]
 # A busy machine is slow, not wrong.
 _MOST_MILLISECONDS = 60_000
+# htmx's words for a request that a later one replaced; and those that go before them, before "htmx:sendError" and before "htmx:timeout".
+_NO_COMPLAINTS = ("htmx:sendAbort", "htmx:afterRequest")
 _TELL_POLICY_VIOLATIONS = """
 addEventListener("securitypolicyviolation", (event) => {
   const { violatedDirective, blockedURI, sourceFile, lineNumber } = event;
@@ -135,7 +137,7 @@ class Desk:
             where = message.location.get("url", "")
             # The status of a page that was asked for is judged by the test; Chromium tells of every 4xx.
             is_the_page_itself = message.text.startswith("Failed to load resource") and where == page.url
-            if message.type in {"error", "warning"} and not is_the_page_itself:
+            if message.type in {"error", "warning"} and not is_the_page_itself and not message.text.startswith(_NO_COMPLAINTS):
                 self.complaints.append(f"{page.url}: {message.text} ({where})")
 
         page.on("console", hear)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 from django.core.signals import request_finished, request_started
+from playwright.sync_api import Page
 
 from tests.browser.conftest import OpenAs
+from tests.browser.holding import Held
 from tests.fixtures_browser import Desk
+from tests.fixtures_story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -42,3 +47,26 @@ def test_who_leaves_waits_for_what_the_pages_asked_for_last(open_as: OpenAs, des
         may_go_on.set()
         request_started.disconnect(hold)
         request_finished.disconnect(note)
+
+
+def heard(page: Page, words: str) -> AbstractContextManager[object]:
+    return page.expect_console_message(lambda message: message.text.startswith(words))
+
+
+def test_what_is_asked_anew_is_no_complaint_and_what_fails_is_one(story: Story, open_as: OpenAs, desk: Desk) -> None:
+    alice = open_as("alice")
+    alice.goto("/groups/")
+    held = Held(alice, re.compile("part=tree"))
+    search = alice.get_by_role("searchbox")
+    search.fill("pay")
+    held.wait_for(1)
+    with heard(alice, "htmx:sendAbort"):
+        search.fill("payments")
+    (_, route) = held.wait_for(2)
+    assert desk.complaints == []
+
+    with heard(alice, "htmx:sendError"), heard(alice, "Failed to load resource"):
+        route.abort()
+    held.is_over = True
+    assert sorted(one.partition("/groups/: ")[2][:14] for one in desk.complaints) == ["Failed to load", "htmx:sendError"]
+    desk.complaints.clear()
