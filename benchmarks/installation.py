@@ -22,8 +22,10 @@ from typing import Any
 
 import django
 
+from accessportal.demo.env import free_port
+
 REGION = "eu-central-1"
-_START_SECONDS = 60
+_START_SECONDS = 300
 RULES = """
 rules:
   - name: at-once
@@ -163,15 +165,6 @@ def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
             return
         time.sleep(0.2)
     raise SystemExit(f"The twin did not answer at {address} within {_START_SECONDS} s.")
-
-
-def free_port() -> int:
-    """One that nothing listens on at this moment."""
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def _build(accounts: int, permission_sets: int) -> None:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.installation import bare_installation, free_port
+from accessportal.demo.env import free_port
+from benchmarks.installation import bare_installation
 from benchmarks.lending import Plan, make_token, run_clients
 from benchmarks.lending_place import Part, Server, wait_until_it_answers
 

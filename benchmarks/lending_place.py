@@ -17,7 +17,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.installation import free_port
+from accessportal.demo.env import free_port
 
 _START_SECONDS = 120.0
 _KILL_GAP_SECONDS = (5.0, 20.0)

@@ -28,7 +28,7 @@ PACKAGE = "amplify-dynamodb-simulator"
 VERSION = "2.9.30"
 SHA256 = "3503ffac19f183407909fecdacf4db51ab1fdad1da7b2f177016670b2d80e4b9"
 ENGINE = Path(__file__).resolve().parent.parent / ".engine"
-START_SECONDS = 60
+START_SECONDS = 300
 
 
 class Missing(Exception):

@@ -25,7 +25,7 @@ from pathlib import Path
 DEBIAN = Path("/usr/lib/postgresql")
 # The server refuses to run as root: it then runs as one of these, whichever is there first.
 UNPRIVILEGED = ("postgres", "nobody")
-START_SECONDS = 60
+START_SECONDS = 300
 
 
 class Missing(Exception):

@@ -22,6 +22,8 @@ REGION = "eu-central-1"
 # Where the twin's sandbox provider begins; said again because nothing may be imported here.
 PROVIDER_PATH = "/twin/provider"
 START_PATH = "/twin/start"
+# Below those that a system hands out by itself (Linux from 32768, others from 49152): what is free here stays so until it is bound.
+_PORTS = range(20_000, 32_000)
 _SHARED = ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
@@ -75,10 +77,8 @@ def _kept_key(path: Path) -> str:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """A port of this machine that nobody listens on, and that no connection gets meanwhile."""
+    return next(port for port in secrets.SystemRandom().sample(_PORTS, len(_PORTS)) if is_port_free("127.0.0.1", port))
 
 
 def is_port_free(host: str, port: int) -> bool:

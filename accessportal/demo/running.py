@@ -57,7 +57,7 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
         stack.callback(supervisor.stop)
         say("Starting the local twin of AWS …")
         twin = supervisor.start("twin", _twin_command())
-        supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=60)
+        supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=_READY_SECONDS)
         _set_user_pool()
         _set_cleaner()
         world.seed_evidence(

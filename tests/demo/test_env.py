@@ -222,14 +222,24 @@ def test_no_key_is_nobodys_default(demo: str) -> None:
     assert "PORTAL_SECRET_KEY is not set" in said.stderr
 
 
-def test_a_port_in_use_is_noticed() -> None:
+def test_a_port_that_is_free_is_none_that_a_connection_gets_before_it_is_used() -> None:
+    """Whatever binds to no port of its own choice gets one of the system's; much comes and goes before the portal's server is up."""
+    handed_out = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+
+    assert all(1_024 <= free_port() < min(handed_out, 49_152) for _ in range(50))
+
+
+def test_a_port_in_use_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     assert is_port_free("127.0.0.1", port)
 
     import socket
 
+    monkeypatch.setattr("accessportal.demo.env._PORTS", range(port, port + 1))
     with socket.create_server(("127.0.0.1", port)):
         assert not is_port_free("127.0.0.1", port)
+        with pytest.raises(StopIteration):
+            free_port()
 
 
 @pytest.mark.parametrize("text", ["0", "65536", "eighty", "-1", ""])

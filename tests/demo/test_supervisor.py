@@ -41,7 +41,7 @@ def wait_for_end(pid: int) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    select.select([handle], [], [], 20)
+    select.select([handle], [], [], 60)
     os.close(handle)
 
 
@@ -68,7 +68,7 @@ def supervisor(tmp_path: Path, said: Said) -> Iterator[Supervisor]:
 
 def started(supervisor: Supervisor, name: str, code: str) -> Part:
     part = supervisor.start(name, python(code))
-    supervisor.wait_for(part, lambda: bool(part.log.read_text()), seconds=20)
+    supervisor.wait_for(part, lambda: bool(part.log.read_text()), seconds=60)
     return part
 
 
@@ -108,7 +108,7 @@ def test_a_part_that_ends_while_starting_is_told_with_its_log(supervisor: Superv
     part = supervisor.start("broken", python("import sys; sys.exit('no disk left')"))
 
     with pytest.raises(PartFailed, match=r"(?s)broken ended with code 1.*broken \| no disk left"):
-        supervisor.wait_for(part, lambda: False, seconds=20)
+        supervisor.wait_for(part, lambda: False, seconds=60)
 
 
 def test_a_part_that_never_gets_ready_is_told(supervisor: Supervisor) -> None:

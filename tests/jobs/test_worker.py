@@ -53,14 +53,17 @@ class Worker:
                 [sys.executable, "manage.py", "run_worker"], env=environment, stderr=log, start_new_session=True
             )
 
+    def log(self) -> str:
+        return self._log.read_text()
+
     def pids(self, place: str) -> list[int]:
         """Of every process that was started there, the first one first."""
-        found = re.findall(r"worker\.started.*", self._log.read_text())
+        found = re.findall(r"worker\.started.*", self.log())
         plain = [re.sub(r"\x1b\[\d*m", "", line) for line in found]
         return [int(match[1]) for line in plain if f"place={place}" in line and (match := re.search(r"pid=(\d+)", line))]
 
     def is_running(self) -> bool:
-        assert self.process.poll() is None, self._log.read_text()
+        assert self.process.poll() is None
         return bool(self.pids("slow-1"))
 
     def kill(self, *places: str) -> None:
@@ -81,7 +84,7 @@ class Worker:
         return True
 
 
-def wait_until(is_so: Callable[[], bool], *, seconds: float = 60) -> None:
+def wait_until(is_so: Callable[[], bool], *, seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, "it never came to be"
@@ -98,6 +101,8 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(started.process.pid, signal.SIGKILL)
         started.process.wait()
+        # A test that fails shows it.
+        sys.stderr.write(started.log())
 
 
 def wait_for_beats(*lines: Line) -> None:
@@ -125,8 +130,9 @@ def test_whoever_is_killed_the_jobs_go_on_and_a_stop_takes_no_longer_than_it_may
     # One that does not listen, because its task does not.
     wait_until(worker.put("stay_for_ever", "deaf", Line.SLOW).exists)
     worker.process.terminate()
-    assert worker.process.wait(30) == 0
-    assert not [pid for pid in worker.pids("slow-1") if Path(f"/proc/{pid}").exists()]
+    assert worker.process.wait(60) == 0
+    # Whoever was killed ends a moment after the signal.
+    wait_until(lambda: not [pid for pid in worker.pids("slow-1") if Path(f"/proc/{pid}").exists()])
 
 
 def test_what_a_killed_process_had_in_hand_comes_back(worker: Worker) -> None:
@@ -136,7 +142,7 @@ def test_what_a_killed_process_had_in_hand_comes_back(worker: Worker) -> None:
 
     os.kill(int(told.read_text()), signal.SIGKILL)
     # Its hold runs out within a minute of the last time that it was renewed; the test does not wait for that.
-    wait_until(lambda: len(worker.pids("slow-1")) == 2)
+    wait_until(lambda: len(worker.pids("slow-1")) >= 2)
     assert held.lock <= datetime.now(UTC) + timedelta(minutes=1)
     OrmQ.objects.filter(pk=held.pk).update(lock=datetime.now(UTC))
 

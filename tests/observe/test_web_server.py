@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.installation import free_port
+from accessportal.demo.env import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +116,7 @@ def store() -> Iterator[Store]:
 def web(tmp_path: Path, store: Store) -> Iterator[Web]:
     started = Web(tmp_path, store)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not started.answers():
             assert time.monotonic() < deadline, started.log.read_text()
             time.sleep(0.05)
@@ -145,7 +145,8 @@ def test_a_store_that_hangs_keeps_no_probe_waiting_and_every_line_is_json(web: W
 
     assert beyond == [503] * 6
     assert alive == [200] * 20
-    assert took < 10
+    # The store's answer is waited for twice as long.
+    assert took < 30
     assert {"gunicorn.error", "gunicorn.access"} <= {line["logger"] for line in lines}
     answered = [line for line in lines if line["event"] == "request_answered"]
     assert {line["request"] for line in answered} == {"GET /v1/admin/stats"}, "probes are below INFO"
