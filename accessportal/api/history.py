@@ -80,7 +80,6 @@ class HistoryPage(Schema):
 
     items: list[HeldFacts]
     unreadable: list[str] = Field(description="What should stand here and can't be read, in words.")
-    left_out: list[str] = Field(description="Groups that were too many, or too large, to be looked at whole: ask for each by itself.")
     unfollowed: list[str] = Field(description="Whose events could not all be read: what these tell is missing until that is mended.")
     known_until: Seconds
     next_cursor: NextCursor
@@ -91,7 +90,6 @@ class HistoryPage(Schema):
         return cls(
             items=[HeldFacts.of(one) for one in page.items],
             unreadable=[str(one) for one in page.unreadable],
-            left_out=list(answer.left_out),
             unfollowed=list(answer.unfollowed),
             known_until=to_epoch(answer.known_until),
             next_cursor=page.next_cursor,
@@ -111,8 +109,7 @@ def who_had(
     cursor: PageCursor = "",
 ) -> HistoryPage:
     """`at` a moment, or at any time `from` one and before another (`to`), at most a year later. A group that had it is followed by whoever
-    was in it then. A page may hold fewer than `limit`, or none, while more follow; and more, where groups
-    had it. `CONFLICT`: several accounts have that name."""
+    was in it then. A page may hold fewer than `limit`, or none, while more follow. `CONFLICT`: several accounts have that name."""
     since = at if begin is None else begin
     if since is None or (at is None) == (begin is None) or (begin is None) != (end is None):
         raise InvalidRequest("Give `at`, or `from` with `to`.", code="time_ambiguous", field="at")

@@ -41,8 +41,6 @@ def _show(document: Document, console: Console) -> None:
         console.print("Nobody." if "thing" in document else "Nothing.")
     if document["has_more"]:
         console.print("There are more: --limit 0 lists all.")
-    if document["left_out"]:
-        say(console, f"Too many to look at all; ask for each by itself: {', '.join(document['left_out'])}.")
     for name in document["unfollowed"]:
         say(console, f"Incomplete: events of {name} could not be read.")
     say(console, moment("known_until")(document).join(("Known up to ", ": of what happened since, some may be missing.")))
@@ -58,9 +56,8 @@ def _all(limit: int, ask: Callable[[str | None], Answer]) -> dict[str, Any]:
 
     held, has_more = first(limit, fetch)
     rows = [{"who": one.who, "from_at": one.from_at, "over_at": one.over_at, "interval": one.interval, "path": one.path} for one in held]
-    left_out = sorted({name for answer in answers for name in answer.left_out})
     unfollowed = sorted({name for answer in answers for name in answer.unfollowed})
-    return {"held": rows, "has_more": has_more, "left_out": left_out, "unfollowed": unfollowed, "known_until": answers[0].known_until}
+    return {"held": rows, "has_more": has_more, "unfollowed": unfollowed, "known_until": answers[0].known_until}
 
 
 @command("--account payments-prod --at 2026-03-02T08:15:00Z --as ana@example.com", show=_show, one_of=[kind.value for kind in ThingKind])

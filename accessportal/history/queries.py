@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import enum
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice, tee
 from operator import attrgetter
 from typing import Any
 
@@ -29,17 +27,17 @@ LONGEST_TIME = timedelta(days=366)
 _LATELY = timedelta(days=366)
 # A moment is asked for as the shortest time that begins with it.
 _MOMENT = timedelta(microseconds=1)
-# Of a group's members so many stand in one answer; who wants all asks for the group.
-MOST_MEMBERS = 200
-# Ways by which somebody is in groups, of one answer.
-MOST_WAYS = 200
-_MOST_READS = 40
+# Requests for rows of a page, which ends there, whatever is left; to go on at its place takes one more.
+_MOST_READS = 7
 _ACCOUNT_ID = re.compile(r"[0-9]{12}")
-# So many rows are looked at, at once, for whether anything follows a page that is full.
-_AHEAD = 5
 _BIG_PAGE = 500
+# The mark of a list that is read to its end.
+_END = "end"
 
 Path = tuple[Interval, ...]
+Mark = Any
+"""Behind which row a list goes on, as JSON holds it: a key, or where the list takes several requests, span, cursor and row."""
+Fetch = Callable[[store.Span, str | None], Page[store.Row]]
 
 
 def who_had(
@@ -55,29 +53,8 @@ def who_had(
     """
     policy.may_ask(actor).require()
     time = _Time.of(at, at + _MOMENT if until is None else until, about=f"who_had:{thing.key}:{right}", cursor=cursor)
-    above, too_many = _ways(time, [(edge,) for edge in time.places(thing.name)] if thing.kind is ThingKind.GROUP else [])
-    sources = [_Source(way[-1].thing.key if way else thing.key, way, span) for way in ((), *above) for span in time.spans()]
-    left_out = list(too_many)
-
-    def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
-        page = time.page(source.name, source.span, cursor=inner, limit=most)
-        off = time.off(policy.top_of(source.path) if source.path else thing.name) if thing.kind is ThingKind.GROUP else []
-        held: list[Held] = []
-        for interval in page.items:
-            # Roles in a group above reach down, being in another group below it does not.
-            if right not in ("", interval.right) or (source.path and interval.is_group):
-                continue
-            held += time.real(off, Held(interval, source.path))
-            if interval.is_group:
-                # Of a group below a group, those below it are in both.
-                off_then = off if policy.is_edge(interval) else time.off(interval.who)
-                members = list(islice(time.members(off_then, interval), MOST_MEMBERS + 1))
-                held += members[:MOST_MEMBERS]
-                left_out.extend([interval.who] if len(members) > MOST_MEMBERS else [])
-        return Page(tuple(held), page.next_cursor, page.unreadable)
-
-    page = _paged(time, sources, read, limit)
-    return Answer(page, time.known_until, tuple(dict.fromkeys(left_out)), policy.unfollowed_for(actor, time.progress))
+    group_id = thing.name if thing.kind is ThingKind.GROUP else ""
+    return _Walk(time, thing.key, group_id, limit, right=right).answer(actor)
 
 
 def find_thing(kind: ThingKind, text: str) -> Thing:
@@ -120,21 +97,7 @@ def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None =
     """
     who = fold_email(email)
     policy.may_ask_about(actor, who).require()
-    time = _Time.of(begin, end, about=f"what_had:{who}", cursor=cursor)
-    ways, left_out = _ways(time, [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP])
-    sources = [_Source(policy.top_of(way) if way else who, way) for way in ((), *ways)]
-
-    def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
-        # All of it was read to find the ways; in this order it stays whatever is over meanwhile.
-        found = sorted(time.rows(source.name), key=attrgetter("key"))
-        rest = [one for one in found if one.key > (inner or "")]
-        off = time.off(source.name) if source.path else []
-        # Places in the tree are no access.
-        had = (one for one in rest[:most] if not policy.is_edge(one))
-        held = tuple(one for interval in had for one in time.real(off, Held(interval, source.path)))
-        return Page(held, rest[most - 1].key if len(rest) > most else None)
-
-    return Answer(_paged(time, sources, read, limit), time.known_until, left_out, policy.unfollowed_for(actor, time.progress))
+    return _Walk(_Time.of(begin, end, about=f"what_had:{who}", cursor=cursor), who, who, limit, is_person=True).answer(actor)
 
 
 def made() -> Progress:
@@ -145,25 +108,10 @@ def made() -> Progress:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """What a thing (in ``span``) or a person had. ``path`` leads from there to what was asked for."""
-
-    name: str
-    path: Path = ()
-    span: store.Span = ("", "")
-
-    @property
-    def mark(self) -> str:
-        """What tells it from the other sources of an answer, also when these have changed since."""
-        names = (self.name, *self.span, *(one.key for one in self.path))
-        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:20]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Time:
     """What was so from ``begin`` on and before ``end``, for one page of an answer: ``start`` tells where it begins, and ``known_until`` is
-    what the first page knew, so that all pages are one answer."""
+    what the first page knew, so that all pages are one answer. ``reads``: how many requests it took."""
 
     progress: Progress
     begin: datetime
@@ -171,13 +119,14 @@ class _Time:
     known_until: datetime
     pattern: str
     start: Mapping[str, Any] | None
-    _found: dict[tuple[str, bool], Iterator[Interval]] = field(default_factory=dict)
+    reads: int = 0
+    _found: dict[str, list[Interval]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, begin: datetime, end: datetime, *, about: str, cursor: str | None) -> _Time:
         """:raises InvalidRequest: for a time that is reversed or too long, and for a cursor of a history that was made anew since."""
         _check_time(begin, end)
-        progress, pattern = made(), f"history.{about}:{begin}:{end}"
+        progress, pattern = made(), f"history.walk.{about}:{begin}:{end}"
         start = read_cursor(pattern, cursor)
         if start is not None and start.get("generation") != progress.generation:
             raise _outdated()
@@ -189,9 +138,6 @@ class _Time:
         since = self.known_until - lately
         return store.spans_of(self.begin, self.end, is_late=(self.end.year, self.end.month) >= (since.year, since.month))
 
-    def page(self, name: str, span: store.Span, **part: Any) -> Page[Interval]:
-        return store.page_of(self.progress.generation, name, span, begin=self.begin, end=self.end, **part)
-
     def is_real(self, held: Held) -> bool:
         """Whether there was a moment at which all that it takes was so."""
         return max(self.begin, held.from_at) < min(self.end, held.over_at or self.end)
@@ -200,38 +146,71 @@ class _Time:
         """``held`` in this time, but for when the group that had it was disabled."""
         return [one for one in _but_for(off, held) if self.is_real(one)]
 
-    def places(self, group_id: str) -> list[Interval]:
-        """Where the group stood below another, and whether it was disabled there."""
-        return [one for one in self.rows(group_id) if policy.is_edge(one) and one.thing.name]
-
     def off(self, group_id: str) -> list[Interval]:
         """When the group was disabled."""
-        return [one for one in self.places(group_id) if one.is_off]
+        return [one for one in self.of_person(group_id) if policy.is_edge(one) and one.thing.name and one.is_off] if group_id else []
 
-    def members(self, off: Sequence[Interval], held: Interval, path: Path = ()) -> Iterator[Held]:
-        """How each person was in the group that ``held`` it, or in a group below, while it did; but for ``off``."""
-        group = path[0] if path else held
-        for one in self.rows(Thing(ThingKind.GROUP, group.who).key, is_person=False):
-            way = (one, *path)
-            # Two groups that were each below the other, one after the other, end here.
-            if len(path) > policy.MOST_LEVELS or not self.is_real(Held(held, way)):
-                continue
-            if one.is_group:
-                yield from self.members(off, held, way)
-            elif not group.is_off:
-                yield from self.real(off, Held(held, way))
+    def of_person(self, name: str) -> list[Interval]:
+        """All that a person or a group had, read once."""
+        if name not in self._found:
+            spans = self.spans(_LATELY)
+            fetch = partial(self._page, name, is_person=True, limit=_BIG_PAGE)
+            self._found[name] = sorted(_whole(fetch, spans, self._first(fetch, spans)), key=attrgetter("key"))
+        return self._found[name]
 
-    def rows(self, name: str, *, is_person: bool = True) -> Iterator[Interval]:
-        """All of a person, a group or (else) a thing; read once, and no further than somebody looks."""
-        if (name, is_person) not in self._found:
-            (self._found[name, is_person],) = tee(self._read(name, is_person=is_person), 1)
-        return copy(self._found[name, is_person])
+    def price(self, name: str, spans: Sequence[store.Span]) -> int:
+        """How many requests it takes to read on about a person, a group or a thing."""
+        return 0 if not name or name in self._found else len(spans)
 
-    def _read(self, name: str, *, is_person: bool) -> Iterator[Interval]:
-        fetches = [partial(self.page, name, span, is_person=is_person, limit=_BIG_PAGE) for span in self.spans(_LATELY)]
-        first = side_by_side([partial(fetch, cursor=None) for fetch in fetches])
-        for fetch, page in zip(fetches, first, strict=True):
-            yield from every(lambda cursor: page if cursor is None else fetch(cursor=cursor))  # noqa: B023
+    def of_thing(
+        self, name: str, spans: Sequence[store.Span], after: Mark, *, at_once: int, past: Callable[[Unreadable], object] | None
+    ) -> Iterator[tuple[Mark, Interval | None]]:
+        """What lies behind ``after``, each with its mark. What one request (for each span) held at first, stays in an order that does not
+        change with what is over meanwhile; of more this may be missing, and there is ``None`` before each further request."""
+        fetch = partial(self._page, name, limit=_BIG_PAGE if isinstance(after, str) else at_once)
+        pages: dict[int, Page[store.Row]] = {}
+        number, start, last = after if isinstance(after, list) else (0, None, "")
+        if not isinstance(after, list):
+            if name not in self._found:
+                first = self._first(fetch, spans)
+                pages = dict(enumerate(first))
+                if after or not any(page.next_cursor for page in first):
+                    self._found[name] = sorted(_whole(fetch, spans, first, past), key=self._mark)
+            if name in self._found:
+                yield from ((self._mark(one), one) for one in self._found[name] if self._mark(one) > (after or ""))
+                return
+        while number < len(spans):
+            page = pages.pop(number, None) or fetch(spans[number], start)
+            for broken in page.unreadable:
+                if past is None:
+                    raise broken.error()
+                past(broken)
+            yield from (([number, start, row], one) for row, one in page.items if row > last)
+            number, start, last = (number, page.next_cursor, "") if page.next_cursor else (number + 1, None, "")
+            if number < len(spans):
+                yield [number, start, last], None
+
+    def _mark(self, one: Interval) -> str:
+        """Those that were not over at the first page come last, also when they are now."""
+        return f"{int(one.gone_at is None or one.gone_at > self.known_until)}|{one.key}"
+
+    def _page(self, name: str, span: store.Span, cursor: str | None, *, limit: int, is_person: bool = False) -> Page[store.Row]:
+        self.reads += 1
+        generation = self.progress.generation
+        return store.page_of(generation, name, span, begin=self.begin, end=self.end, is_person=is_person, cursor=cursor, limit=limit)
+
+    def _first(self, fetch: Fetch, spans: Sequence[store.Span]) -> list[Page[store.Row]]:
+        return side_by_side([partial(fetch, span, None) for span in spans])
+
+
+def _whole(
+    fetch: Fetch, spans: Sequence[store.Span], first: Sequence[Page[store.Row]], past: Callable[[Unreadable], object] | None = None
+) -> list[Interval]:
+    """All of some spans, of which the ``first`` pages were read."""
+    found: list[Interval] = []
+    for span, page in zip(spans, first, strict=True):
+        found += (one for _, one in every(lambda cursor: page if cursor is None else fetch(span, cursor), past=past))  # noqa: B023
+    return found
 
 
 def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
@@ -245,54 +224,148 @@ def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
     yield replace(held, since=since)
 
 
-def _ways(time: _Time, ways: list[Path]) -> tuple[list[Path], tuple[str, ...]]:
-    """``ways``, each a membership or a place in the tree, with those that lead on from them up the tree; and the groups at which there were
-    too many to look on."""
-    left_out: list[str] = []
-    for way in ways:
-        group_id = policy.top_of(way)
-        if len(ways) >= MOST_WAYS:
-            left_out.append(group_id)
-            continue
-        if len(way) > policy.MOST_LEVELS:
-            continue
+class _Kind(enum.StrEnum):
+    HAD = "had"
+    IN = "in"
+    UP = "up"
+
+
+@dataclass(slots=True)
+class _List:
+    """A list on the way through an answer: what a person or who a thing had (``HAD``), who was in a group (``IN``), or in which groups
+    somebody was (``UP``). ``by`` is the interval that led to it; it is read up to ``after``."""
+
+    kind: _Kind
+    by: Interval | None = None
+    after: Mark = None
+    rows: Iterator[tuple[Mark, Interval | None]] | None = None
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One page of an answer, depth first through the tree of groups: of ``name``, the key of a thing or (``is_person``) a person; from the
+    group or person ``start`` ways lead up. The cursor tells the lists on the way, each with the interval that led to it and how far it is
+    read, so that no page looks at what others had."""
+
+    time: _Time
+    name: str
+    start: str
+    limit: int
+    right: str = ""
+    is_person: bool = False
+    broken: list[Unreadable] = field(default_factory=list)
+
+    def answer(self, actor: Actor) -> Answer:
+        """As many lines as ``limit``, or as its requests give; a page that is full looks further for whether anything follows."""
+        lists, held = self._begin(), list[Held]()
+        while lists:
+            last, way = lists[-1], tuple(one.by for one in lists if one.by)
+            if last.after == _END:
+                lists.pop()
+                continue
+            if last.rows is None:
+                if not self._has_left(self._price(last, way)):
+                    break
+                last.rows = self._rows(last, way)
+            row = next(last.rows, None)
+            if row is None:
+                lists.pop()
+                continue
+            mark, interval = row
+            lines, further = self._look(last.kind, way, interval) if interval else ([], [])
+            if lines and len(held) >= self.limit:
+                break
+            last.after = mark
+            held += lines
+            lists += further
+            if interval is None and (len(held) >= self.limit or not self._has_left(1)):
+                break
+        page = Page(tuple(held), self._cursor(lists), tuple(self.broken))
+        return Answer(page, self.time.known_until, policy.unfollowed_for(actor, self.time.progress))
+
+    def _begin(self) -> list[_List]:
+        """The lists of the cursor; :raises InvalidRequest: when an interval of it is there no more."""
+        if self.time.start is None:
+            return [*([_List(_Kind.UP)] if self.start else []), _List(_Kind.HAD)]
+        kept = self.time.start["lists"]
+        try:
+            by = store.find_each(self.time.progress.generation, [tuple(one[2]) for one in kept if one[2]], begin=self.time.begin)
+        except LookupError as error:
+            raise _outdated() from error
+        found = iter(by)
+        return [_List(_Kind(kind), next(found) if key else None, after) for kind, after, key in kept]
+
+    def _cursor(self, lists: Sequence[_List]) -> str | None:
+        for one in lists[:-1]:
+            if one.rows is not None and next(one.rows, None) is None:
+                one.after = _END
+        kept = [(one.kind, one.after, one.by and (one.by.thing.key, one.by.key)) for one in lists]
+        key = {"generation": self.time.progress.generation, "known_until": to_epoch(self.time.known_until), "lists": kept}
+        return sign_cursor(self.time.pattern, key if lists else None)
+
+    def _has_left(self, price: int) -> bool:
+        """Whether so many requests may follow. Those for one list always may, so that each page comes further."""
+        return not self.time.reads or self.time.reads + price <= _MOST_READS
+
+    def _holder(self, kind: _Kind, way: Path) -> str:
+        """The person or group whose own lines are needed, also for when the group was disabled."""
+        if kind is _Kind.IN:
+            # Of a group below a group, those below it are in both.
+            return self.start if policy.is_edge(way[0]) else way[0].who
+        return policy.top_of(way) if way else self.start
+
+    def _price(self, one: _List, way: Path) -> int:
+        price = self.time.price(self._holder(one.kind, way), self.time.spans(_LATELY))
+        if one.kind is _Kind.IN:
+            return price + self.time.price(Thing(ThingKind.GROUP, way[-1].who).key, self.time.spans(_LATELY))
+        if one.kind is _Kind.HAD and not self.is_person:
+            return price + self.time.price(way[-1].thing.key if way else self.name, self.time.spans())
+        return price
+
+    def _rows(self, one: _List, way: Path) -> Iterator[tuple[Mark, Interval | None]]:
+        if one.kind is _Kind.IN:
+            group = Thing(ThingKind.GROUP, way[-1].who).key
+            return self.time.of_thing(group, self.time.spans(_LATELY), one.after, at_once=_BIG_PAGE, past=None)
+        if one.kind is _Kind.HAD and not self.is_person:
+            name = way[-1].thing.key if way else self.name
+            return self.time.of_thing(name, self.time.spans(), one.after, at_once=self.limit, past=self.broken.append)
+        found = self.time.of_person(self._holder(one.kind, way))
+        return ((interval.key, interval) for interval in found if interval.key > (one.after or ""))
+
+    def _look(self, kind: _Kind, way: Path, one: Interval) -> tuple[list[Held], list[_List]]:
+        """The lines of an interval, and the lists to which it leads."""
+        if kind is _Kind.UP:
+            return [], self._up(way, one)
+        off = partial(self.time.off, self._holder(kind, way))
+        if kind is _Kind.IN:
+            held = Held(way[0], (one, *reversed(way[1:])))
+            # Two groups that were each below the other, one after the other, end here.
+            if len(way) > policy.MOST_LEVELS + 1 or not self.time.is_real(held):
+                return [], []
+            if one.is_group:
+                return [], [_List(_Kind.IN, one)]
+            return [] if way[-1].is_off else self.time.real(off(), held), []
+        if self.is_person:
+            # Places in the tree are no access.
+            return [] if policy.is_edge(one) else self.time.real(off(), Held(one, way)), []
+        # Roles in a group above reach down, being in another group below it does not.
+        if self.right not in ("", one.right) or (way and one.is_group):
+            return [], []
+        return self.time.real(off(), Held(one, way)), [_List(_Kind.IN, one)] if one.is_group else []
+
+    def _up(self, way: Path, one: Interval) -> list[_List]:
+        """What was had by the group in which ``one`` is, then the groups above it."""
+        if one.thing.kind is not ThingKind.GROUP or not one.thing.name:
+            return []
         # Who is in a group that is disabled, is not in those above by it.
-        is_member = len(way) == 1 and not policy.is_edge(way[0])
-        edges = (edge for edge in time.places(group_id) if not (edge.is_off and is_member))
-        ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge)))]
-    return ways, tuple(dict.fromkeys(left_out))
-
-
-def _paged(time: _Time, sources: Sequence[_Source], read: Callable[[_Source, str | None, int], Page[Held]], limit: int) -> Page[Held]:
-    """One page of many sources, one after the other. The cursor tells in which source it goes on, by its mark, and where; a page that is
-    full looks further for whether anything follows."""
-    number, inner = 0, None
-    if time.start is not None:
-        marks = [source.mark for source in sources]
-        if time.start["source"] not in marks:
-            raise _outdated()
-        number, inner = marks.index(time.start["source"]), time.start["cursor"]
-    held: list[Held] = []
-    broken: list[Unreadable] = []
-    for _ in range(_MOST_READS):
-        if number >= len(sources):
-            break
-        is_full = len(held) >= limit
-        page = read(sources[number], inner, _AHEAD if is_full else limit)
-        if is_full and (page.items or page.unreadable):
-            break
-        held += page.items
-        broken += page.unreadable
-        number, inner = (number, page.next_cursor) if page.next_cursor else (number + 1, None)
-    following = None
-    if number < len(sources):
-        following = {
-            "generation": time.progress.generation,
-            "known_until": to_epoch(time.known_until),
-            "source": sources[number].mark,
-            "cursor": inner,
-        }
-    return Page(tuple(held), sign_cursor(time.pattern, following), tuple(broken))
+        if one.is_off and len(way) == 1 and not policy.is_edge(way[0]):
+            return []
+        first, *rest = (*way, one)
+        if not self.time.is_real(Held(first, tuple(rest))):
+            return []
+        if len(way) >= policy.MOST_LEVELS:
+            return [_List(_Kind.HAD, one)]
+        return [_List(_Kind.UP, one), _List(_Kind.HAD)]
 
 
 def _outdated() -> InvalidRequest:

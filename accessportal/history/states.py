@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from accessportal.kernel.clock import Precise
+from accessportal.kernel.clock import Precise, from_epoch
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page
 from accessportal.kernel.runs import Report
@@ -129,13 +129,11 @@ class Held:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One page of what was asked for. All is known of what happened up to ``known_until``, some of what happened since.
-    ``left_out``: groups below that were too many to be looked at; ask for each.
     ``unfollowed``: whose events could not be read, so that what they tell is not in it; for those who may not know whose,
     one word for all."""
 
     page: Page[Held]
     known_until: datetime
-    left_out: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
 
 
@@ -210,3 +208,8 @@ def key_of(from_at: datetime, *names: str) -> str:
 def moment_key(moment: datetime) -> str:
     """The beginning of the keys of what began at ``moment``."""
     return f"{int(moment.timestamp() * 1000):014d}"
+
+
+def begin_of(key: str) -> datetime:
+    """When the interval of this key began, in whole milliseconds."""
+    return from_epoch(int(key.partition("#")[0]) / 1000)

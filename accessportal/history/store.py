@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import TypeVar
 
 from accessportal.history.models import HistoryItem
-from accessportal.history.states import Interval, Mark, Progress, moment_key
+from accessportal.history.states import Interval, Mark, Progress, begin_of, moment_key
 from accessportal.kernel.pages import Page
 from accessportal.store.listing import Listing
-from accessportal.store.reading import read_item, scan_all
+from accessportal.store.reading import read_item, read_items, scan_all
 from accessportal.store.records import form_of
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Overtaken, Remove, Step, Upsert, transact
 
 T = TypeVar("T", Mark, Progress)
 Span = tuple[str, str]
 """From one part to another, and all between them: one query."""
+Row = tuple[str, Interval]
+"""An interval with the sort key under which it was met."""
 OPEN = "open"
 # Of a transaction's 100 items; one is the mark.
 _MOST_STEPS = 90
@@ -126,7 +129,7 @@ def spans_of(begin: datetime, end: datetime, *, is_late: bool) -> list[Span]:
 
 def page_of(
     generation: int, name: str, span: Span, *, begin: datetime, end: datetime, is_person: bool = False, cursor: str | None, limit: int
-) -> Page[Interval]:
+) -> Page[Row]:
     """What of a thing, or of a person (the index may lag), lies in ``span`` and was so at some moment from ``begin`` on and before ``end``.
     Whoever reads all spans of that time meets each interval once: in the first of its parts there."""
 
@@ -137,7 +140,25 @@ def page_of(
     where = HistoryItem.row.between(_row_key(span[0], ""), _row_key(span[1], f"{moment_key(end)}~"))
     listing = _of_person if is_person else _of_thing
     page = listing(_place(generation, name), cursor=cursor, limit=limit, where=where, bound=(span, end))
-    return Page(tuple(one for part, one in page.items if is_met(part, one)), page.next_cursor, page.unreadable)
+    rows = tuple((_row_key(part, one.key), one) for part, one in page.items if is_met(part, one))
+    return Page(rows, page.next_cursor, page.unreadable)
+
+
+def find_each(generation: int, wanted: Sequence[tuple[str, str]], *, begin: datetime) -> list[Interval]:
+    """The intervals of these things with these keys, that were so after ``begin``, in one request, strongly read.
+
+    :raises LookupError: when one is not there.
+    """
+    rows: list[list[tuple[str, str]]] = []
+    for name, key in wanted:
+        since = max(begin_of(key), begin)
+        parts = (OPEN, f"{since:%Y-%m}", f"{since:%Y}")
+        rows.append([(_place(generation, name), _row_key(part, key)) for part in parts])
+    found = read_items(HistoryItem, _placed, chain.from_iterable(rows))
+    each = [next((found[key][1] for key in keys if key in found), None) for keys in rows]
+    if None in each:
+        raise LookupError("an interval is there no more")
+    return [one for one in each if one]
 
 
 def clear(generation: int, *, segment: int, segments: int) -> int:

@@ -50,15 +50,13 @@ class AnswerPage(Page[Held]):
     known_until: datetime
     at: datetime | None = None
     until: datetime | None = None
-    left_out: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
     asked_url: str = ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
         known = f"Known up to {to_text(self.known_until)}: of what happened since, some may be missing."
-        too_large = (f"{name} is too large to be looked at whole here: ask for it by itself." for name in self.left_out)
-        return (known, *too_large, *(f"Incomplete: events of {name} could not be read." for name in self.unfollowed))
+        return (known, *(f"Incomplete: events of {name} could not be read." for name in self.unfollowed))
 
 
 def page_of(answer: Answer, *, at: datetime | None = None, until: datetime | None = None) -> AnswerPage:
@@ -70,7 +68,6 @@ def page_of(answer: Answer, *, at: datetime | None = None, until: datetime | Non
         known_until=answer.known_until,
         at=at,
         until=until,
-        left_out=answer.left_out,
         unfollowed=answer.unfollowed,
     )
 

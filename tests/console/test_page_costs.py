@@ -9,9 +9,14 @@ from typing import Any
 from unittest import mock
 
 import boto3
+import pytest
 from django.test import Client
 from pynamodb.connection.base import Connection
 
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
+from accessportal.history import policy
+from accessportal.history.operations import follow
 from tests.console.test_lists import EVERY_PAGE, OPERATORS_PAGES
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
@@ -143,3 +148,46 @@ def test_no_page_takes_more_than_twelve_requests_or_more_in_a_bigger_directory(s
         print(f"{small[page].total():4} {cost.total():4} {page}")  # noqa: T201
     assert {page: cost for page, cost in big.items() if cost.total() > MOST} == {}
     assert {page: (small[page], cost) for page, cost in big.items() if cost.total() > small[page].total()} == {}
+
+
+def all_pages(client: Client, address: str) -> tuple[list[int], int]:
+    """What each page of a list costs, to its end, and how many rows they have together."""
+    costs, rows = [], 0
+    while address:
+        answers: list[Any] = []
+        costs.append(cost_of(lambda address=address, answers=answers: answers.append(client.get(address))).total())  # type: ignore[misc]
+        rows += len(answers[0].context["rows"])
+        address = answers[0].context["next_url"]
+    return costs, rows
+
+
+def test_no_page_of_who_had_what_takes_more_however_many_groups_lie_below_or_above(
+    story: Story, as_person: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an account that a group had, of a group with others below, of one far below, and of a person in all of them."""
+    monkeypatch.setattr(policy, "PARTS", 1)
+    team, deep = "/engineering/payments", "/engineering/payments/g0/a/b/c/d"
+    story.carry_out(story.ask(subject_id=team))
+    olga = as_person("olga")
+    olga.get("/admin/")
+    pages = (
+        "/admin/history/?pattern=who&kind=account&q=payments-dev",
+        f"/admin/history/?pattern=who&kind=group&q={team}",
+        f"/admin/history/?pattern=who&kind=group&q={deep}",
+        "/admin/history/?pattern=what&q=alice@example.com",
+    )
+    found = []
+    for numbers in (range(3), range(3, 30)):
+        below = [f"{team}/g{number}" for number in numbers]
+        for group_id in (*below, *(f"{team}/g0{'/a/b/c/d'[:end]}" for end in (2, 4, 6, 8) if numbers[0] == 0)):
+            now = story.clock.now()
+            directory.create_group(group_id=group_id, name="G", description="", actor=story.olga, now=now)
+            directory.grant_membership(email="alice@example.com", group_id=group_id, role=GroupRole.READER, actor=story.olga, now=now)
+        story.clock.advance(300)
+        assert follow(workers=1, clock=story.clock).is_ok
+        found.append([all_pages(olga, page) for page in pages])
+    for page, small, big in zip(pages, *found, strict=True):
+        print(page, small, big)  # noqa: T201
+        assert max(*small[0], *big[0]) <= MOST, page
+    # Of 27 more groups: her in each; each group with her; her in each, and the account that each way leads to.
+    assert [big[1] - small[1] for small, big in zip(*found, strict=True)] == [27, 54, 0, 54]

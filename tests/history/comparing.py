@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+
+import pytest
 
 from accessportal.history import queries
 from accessportal.history.models import HistoryItem
@@ -64,3 +67,24 @@ def check(story: Story, moments: Iterable[datetime], people: Sequence[str]) -> N
             groups = {(thing, right) for thing, having in truth.having.items() for who, right in having if who == email}
             wanted_own = {one for one in told.get(email, set()) | groups if one[0].kind is not ThingKind.GROUP or one in groups}
             assert own == wanted_own, (email, at)
+
+
+def check_pages(story: Story, moments: Sequence[datetime], people: Sequence[str]) -> None:
+    """However little a page may read, and wherever it ends for that: all pages are the one answer, in its order, nothing twice."""
+    truth, ana = Moment(every_event(), moments[-1]), story.ana
+    begin, end = moments[0], moments[-1] + timedelta(seconds=1)
+    things = {*truth.having, *(Thing(ThingKind.GROUP, name) for name in truth.parents)}
+    asked = [partial(queries.who_had, thing=thing, at=begin, until=end, actor=ana) for thing in things]
+    asked += [partial(queries.what_had, email=email, begin=begin, end=end, actor=ana) for email in people]
+    for ask in asked:
+        told = []
+        for limit in (2, 500):
+            answers = []
+            for most_reads in (1_000_000, 0, 3):
+                with pytest.MonkeyPatch.context() as small:
+                    small.setattr(queries, "_MOST_READS", most_reads)
+                    answers.append(list(every(lambda cursor: ask(limit=limit, cursor=cursor).page)))  # noqa: B023
+            assert answers[0] == answers[1] == answers[2], (ask, limit)
+            told.append(sorted(map(repr, answers[0])))
+        assert told[0] == told[1]
+        assert len(set(told[0])) == len(told[0]), ask

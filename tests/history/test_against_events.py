@@ -36,7 +36,7 @@ from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_records import RECORD_RULES
 from tests.fixtures_story import RULES
 from tests.fixtures_twin import REGION
-from tests.history.comparing import check, check_periods, rows
+from tests.history.comparing import check, check_pages, check_periods, rows
 from tests.sandboxes.cleaning_by_hand import free_again
 
 SCOPE = read_scope("tenant:acme-corp")
@@ -217,6 +217,7 @@ def test_the_history_says_what_all_events_say(world: World) -> None:
         world.follow()
         check(world.story, world.moments, PEOPLE)
         check_periods(world.story, world.moments)
+        check_pages(world.story, world.moments, PEOPLE)
         before = rows()
         assert operations.rebuild(workers=1, actor=world.story.olga, clock=world.story.clock).is_ok
         assert rows() == before

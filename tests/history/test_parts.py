@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import product
 
 import boto3
@@ -13,9 +14,9 @@ from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.history import operations, queries, store
 from accessportal.history.models import HistoryItem
-from accessportal.history.states import Interval, Mark, NotMadeYet, Thing, ThingKind, key_of
+from accessportal.history.states import Held, Interval, Mark, NotMadeYet, Thing, ThingKind, key_of
 from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Page, every
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
 from tests.history.comparing import rows
@@ -57,7 +58,7 @@ def test_each_interval_is_met_once(tables: None, is_person: bool) -> None:
         found = [
             one.key
             for span in store.spans_of(begin, end, is_late=is_late)
-            for one in every(
+            for _, one in every(
                 lambda cursor: store.page_of(7, name, span, begin=begin, end=end, is_person=is_person, cursor=cursor, limit=limit)  # noqa: B023
             )
         ]
@@ -71,6 +72,31 @@ def join(story: Story, email: str) -> None:
 
 def members(story: Story) -> set[str]:
     return {one.who for one in queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana).page.items}
+
+
+def test_what_is_over_between_two_pages_is_told_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page reads one list, and whoever was in the group is in it no more before the next page."""
+    people = [f"{name}@example.com" for name in ("sam", "gina", "mallory")]
+    for email in people:
+        join(story, email)
+    operations.follow(workers=1, clock=story.clock)
+    at, gone = story.clock.now() - JUST, reversed(people)
+    ask = partial(queries.who_had, thing=Thing(ThingKind.GROUP, "/engineering"), at=at, limit=1, actor=story.ana)
+    whole = [(one.who, one.path) for one in every(lambda cursor: ask(cursor=cursor).page)]
+    assert {who for who, _ in whole} >= set(people)
+    monkeypatch.setattr(queries, "_MOST_READS", 0)
+
+    def fetch(cursor: str | None) -> Page[Held]:
+        page = ask(cursor=cursor).page
+        if page.items and page.items[0].who in people and (email := next(gone, "")):
+            directory.revoke_membership(email=email, group_id=PAYMENTS.name, actor=story.olga, now=story.clock.now())
+            story.clock.advance(300)
+            operations.follow(workers=1, clock=story.clock)
+        return page
+
+    found = list(every(fetch))
+    assert [one.who for one in found] == [who for who, _ in whole]
+    assert any(step.gone_at for one in found for step in one.path)
 
 
 def put_where_the_former_version_did() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.history import operations, queries
-from accessportal.history.states import Thing, ThingKind
+from accessportal.history.states import Answer, Held, Thing, ThingKind
 from accessportal.kernel.actors import Role, person, system
+from accessportal.kernel.pages import Page, every
 from accessportal.store.keys import join_key
 from accessportal.store.transactions import transact
 from tests.conftest import FakeClock
@@ -64,6 +66,20 @@ def test_an_answer_costs_the_same_however_long_the_past_is(tables: None, clock: 
     assert len(counts[0]) == 12
 
 
+def asked_for(answer: Callable[[str | None], Answer], monkeypatch: pytest.MonkeyPatch) -> tuple[list[Held], list[int]]:
+    """All lines, and how many requests each page took."""
+    counts: list[int] = []
+
+    def fetch(cursor: str | None) -> Page[Held]:
+        process = Process(fatal=-1, after=True)
+        with living(process, monkeypatch, reads=frozenset()):
+            page = answer(cursor).page
+        counts.append(len(process.names))
+        return page
+
+    return list(every(fetch)), counts
+
+
 def test_through_groups_an_answer_about_the_last_year_asks_once_for_each(
     tables: None, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,13 +96,17 @@ def test_through_groups_an_answer_about_the_last_year_asks_once_for_each(
     rebuilt(clock)
     counts = []
     for begin, end in ((at, clock.now()), (at + 50 * DAY, at + 70 * DAY)):
-        process = Process(fatal=-1, after=True)
-        with living(process, monkeypatch, reads=frozenset()):
-            found = queries.who_had(thing=ACCOUNT, at=begin, until=end, limit=200, actor=ANA).page
-            asked = len(process.names)
-            had = queries.what_had(email="alice@example.com", begin=begin, end=end, actor=ANA).page
-        assert {one.who for one in found.items} >= {"alice@example.com", "bob@example.com"}
-        assert {one.interval.thing for one in had.items} >= {ACCOUNT}
-        counts.append((asked, len(process.names) - asked))
-    # How far it is; the account (months, year, open), 7 groups' places and members; Alice, and the 4 groups above her.
-    assert counts == [(9, 6), (11, 6)]
+        found, asked = asked_for(
+            lambda cursor: queries.who_had(thing=ACCOUNT, at=begin, until=end, cursor=cursor, limit=200, actor=ANA),  # noqa: B023
+            monkeypatch,
+        )
+        had, asked_too = asked_for(
+            lambda cursor: queries.what_had(email="alice@example.com", begin=begin, end=end, cursor=cursor, actor=ANA),  # noqa: B023
+            monkeypatch,
+        )
+        assert {one.who for one in found} >= {"alice@example.com", "bob@example.com"}
+        assert {one.interval.thing for one in had} >= {ACCOUNT}
+        counts.append((asked, asked_too))
+    # How far it is; the account (months, year, open), /teams' places and its members, those of each group below; where the next page goes
+    # on. Alice, and the 4 groups above her.
+    assert counts == [([8, 9, 9, 9, 9, 9], [6]), ([8, 7], [6])]
