@@ -113,7 +113,5 @@ def test_access_exists_exactly_while_a_claim_lives(story: Story) -> None:
     machine = type("BoundOverlap", (Overlap,), {"story": story})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=examples(6), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-        ),
+        settings=settings(max_examples=examples(6), stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )

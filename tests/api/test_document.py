@@ -29,12 +29,8 @@ from tests.sandboxes.conftest import OLGA
 EXAMPLES = examples(12)
 ACCOUNT = "111111111111"
 LONGEST_GIVEN_SECONDS = 3 * 86_400
-# Much the same examples in every run: Hypothesis draws them from the document, and from the constants of the modules imported so far.
-FEW_AND_FIXED = settings(
+FEW = settings(
     max_examples=EXAMPLES,
-    derandomize=True,
-    database=None,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -121,7 +117,7 @@ def test_whatever_is_sent_is_answered_as_documented(
     follow(workers=1, clock=lab.pool.clock)
     add_accounts([NewAccount(ACCOUNT)], pool="labs", actor=OLGA, now=lab.pool.clock.now())
 
-    @FEW_AND_FIXED
+    @FEW
     @given(case=cases(path, method, sandbox_ids), token=st.sampled_from(tokens))
     def try_it(case: Any, token: str) -> None:
         case.call_and_validate(headers={"Authorization": f"Bearer {token}"})

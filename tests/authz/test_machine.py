@@ -250,7 +250,5 @@ def test_in_any_order_every_answer_is_that_of_a_dictionary(service: Service, mon
     Machine.empty = copy.deepcopy(dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables)
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=examples(2), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck), database=None
-        ),
+        settings=settings(max_examples=examples(2), stateful_step_count=12, suppress_health_check=list(HealthCheck)),
     )

@@ -124,7 +124,7 @@ _steps = st.lists(st.tuples(st.sampled_from(_VERBS), st.sampled_from([0, 1]), st
 
 
 @pytest.mark.deep
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps)
 @example(steps=[("sign in", 0, ONE), ("disable", 0, ONE), ("sign in", 1, ONE), ("enable", 0, ONE)])
 @example(steps=[("sign in", 0, ONE), ("delete", 0, ONE), ("sign in", 1, ONE), ("create", 0, ONE), ("forget", 0, ONE), ("create", 0, ONE)])

@@ -71,7 +71,7 @@ moves = st.lists(st.tuples(st.sampled_from(GROUPS[1:]), st.sampled_from(GROUPS))
 
 @pytest.mark.deep
 @pytest.mark.usefixtures("empty_directory")
-@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(model=models(), moves=moves, before=MINUTES, after=MINUTES)
 def test_model_and_store_agree_at_every_moment(model: Model, moves: list[tuple[str, str]], before: int, after: int) -> None:
     _write(model)

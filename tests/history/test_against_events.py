@@ -200,10 +200,7 @@ def test_the_history_says_what_all_events_say(world: World) -> None:
 
     @settings(
         max_examples=examples(2),
-        deadline=None,
-        database=None,
         phases=[Phase.generate],
-        derandomize=True,
         suppress_health_check=list(HealthCheck),
     )
     @given(ACTS)

@@ -212,7 +212,5 @@ def test_in_any_order_the_lists_equal_the_rows_and_nobody_shares(accounts: Accou
     Machine.empty = copy.deepcopy(dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables)
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=examples(2), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
-        ),
+        settings=settings(max_examples=examples(2), stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )

@@ -129,7 +129,5 @@ def test_cognito_ends_as_the_table_says(world: World) -> None:
     world.keep()
     run_state_machine_as_test(
         machine_in(world),
-        settings=settings(
-            max_examples=examples(6), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-        ),
+        settings=settings(max_examples=examples(6), stateful_step_count=20, suppress_health_check=list(HealthCheck)),
     )

@@ -293,7 +293,7 @@ def _reads_or_refuses(text: str | bytes) -> tuple[Rule, ...]:
 
 @given(st.one_of(st.text(), st.binary()))
 @pytest.mark.deep
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @example("rules:\n- ? a\n  : b")
 @example("%YAML 9.9\n---\nrules: []")
 @example("\x85rules: []")
@@ -317,21 +317,21 @@ _VALUES = st.recursive(
 
 @given(_VALUES)
 @pytest.mark.deep
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_yaml_is_rules_or_told_mistakes(value: Any) -> None:
     _reads_or_refuses(yaml.safe_dump({"rules": value}))
 
 
 @given(st.sampled_from(GOOD.splitlines()[1:]), st.text(max_size=3), st.integers(0, 60))
 @pytest.mark.deep
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_slip_in_a_good_file_is_rules_or_told_mistakes(line: str, slip: str, at: int) -> None:
     _reads_or_refuses(GOOD.replace(line, line[:at] + slip + line[at:]))
 
 
 @given(_VALUES, _KEYS)
 @pytest.mark.deep
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_value_under_a_known_key_is_rules_or_told_mistakes(value: Any, key: str) -> None:
     content = yaml.safe_load(GOOD)
     content["rules"][0][key] = value

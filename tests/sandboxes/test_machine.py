@@ -272,7 +272,5 @@ def test_in_any_order_nothing_is_lent_twice_and_nothing_is_lost(upstream: Upstre
     Machine.empty = copy.deepcopy(dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables)
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=examples(6), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
-        ),
+        settings=settings(max_examples=examples(6), stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )
