@@ -27,8 +27,9 @@ LONGEST_TIME = timedelta(days=366)
 _LATELY = timedelta(days=366)
 # A moment is asked for as the shortest time that begins with it.
 _MOMENT = timedelta(microseconds=1)
-# Requests for rows of a page, which ends there, whatever is left; to go on at its place takes one more.
-_MOST_READS = 7
+# Requests for rows of a page of so many lines, which ends there, whatever is left; to go on at its place takes one more. A larger page, of
+# a file or a command, may take as many times more: what it has read once it need not read for each line.
+_MOST_READS, _LINES = 7, 25
 _ACCOUNT_ID = re.compile(r"[0-9]{12}")
 _BIG_PAGE = 500
 # The mark of a list that is read to its end.
@@ -305,7 +306,7 @@ class _Walk:
 
     def _has_left(self, price: int) -> bool:
         """Whether so many requests may follow. Those for one list always may, so that each page comes further."""
-        return not self.time.reads or self.time.reads + price <= _MOST_READS
+        return not self.time.reads or self.time.reads + price <= _MOST_READS * max(1, self.limit // _LINES)
 
     def _holder(self, kind: _Kind, way: Path) -> str:
         """The person or group whose own lines are needed, also for when the group was disabled."""

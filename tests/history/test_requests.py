@@ -96,17 +96,21 @@ def test_through_groups_an_answer_about_the_last_year_asks_once_for_each(
     rebuilt(clock)
     counts = []
     for begin, end in ((at, clock.now()), (at + 50 * DAY, at + 70 * DAY)):
-        found, asked = asked_for(
-            lambda cursor: queries.who_had(thing=ACCOUNT, at=begin, until=end, cursor=cursor, limit=200, actor=ANA),  # noqa: B023
-            monkeypatch,
+        (found, asked), (same, asked_at_once) = (
+            asked_for(
+                lambda cursor: queries.who_had(thing=ACCOUNT, at=begin, until=end, cursor=cursor, limit=limit, actor=ANA),  # noqa: B023
+                monkeypatch,
+            )
+            for limit in (25, 200)
         )
         had, asked_too = asked_for(
             lambda cursor: queries.what_had(email="alice@example.com", begin=begin, end=end, cursor=cursor, actor=ANA),  # noqa: B023
             monkeypatch,
         )
         assert {one.who for one in found} >= {"alice@example.com", "bob@example.com"}
+        assert found == same
         assert {one.interval.thing for one in had} >= {ACCOUNT}
-        counts.append((asked, asked_too))
+        counts.append((asked, asked_at_once, asked_too))
     # How far it is; the account (months, year, open), /teams' places and its members, those of each group below; where the next page goes
     # on. Alice, and the 4 groups above her.
-    assert counts == [([8, 9, 9, 9, 9, 9], [6]), ([8, 7], [6])]
+    assert counts == [([8, 9, 9, 9, 9, 9], [9], [6]), ([8, 7], [11], [6])]
