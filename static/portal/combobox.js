@@ -48,11 +48,14 @@ class Combo {
 
   askSoon() {
     clearTimeout(this.timer);
-    // An answer to fewer letters must not come now: Enter would take its first choice.
+    // What belongs to fewer letters is not meant any more: an answer that is still to come, or what the arrows went to.
     this.asking?.abort();
     this.isAwaited = true;
     this.enters = 0;
     this.isNext = false;
+    this.options[this.at]?.setAttribute("aria-selected", "false");
+    this.at = -1;
+    this.input.removeAttribute("aria-activedescendant");
     this.timer = setTimeout(() => this.ask(), WAIT);
   }
 
@@ -175,8 +178,8 @@ class Combo {
       event.preventDefault();
       this.choose(this.meant());
     } else if (event.key === "Tab" && this.isOpen) {
-      // What was typed may be among those that can't be asked for: then it stays as it is.
-      if (!event.shiftKey && this.input.value.trim() && !this.others) this.choose(this.meant(), false);
+      // What was typed may be among those that can't be asked for, or in a list that is still to come: then it stays as it is.
+      if (!event.shiftKey && this.input.value.trim() && !this.others && !this.isAwaited) this.choose(this.meant(), false);
       this.close();
     } else if (event.key === "Escape" && this.isOpen) {
       event.preventDefault();
