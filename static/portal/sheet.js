@@ -9,7 +9,8 @@ if (sheet && window.htmx) {
     event.preventDefault();
     sheet.dataset.from = link.id;
     sheet.dataset.href = link.href;
-    window.htmx.ajax("GET", link.href, { target: body, swap: "innerHTML" });
+    // From the sheet itself, whose hx-sync lets only the last question come: another one would take away what is typed by then.
+    window.htmx.ajax("GET", link.href, { source: body, target: body, swap: "innerHTML" }).catch(() => {}); // its events tell
   });
 
   // Not at the swap: htmx sets the focus once more when it settles, and would take it from where a quick hand has moved it.
@@ -23,6 +24,7 @@ if (sheet && window.htmx) {
   };
   document.addEventListener("htmx:responseError", instead);
   document.addEventListener("htmx:sendError", instead);
+  document.addEventListener("htmx:timeout", instead);
 
   sheet.addEventListener("click", (event) => {
     const isOutside = event.target === sheet;

@@ -53,3 +53,55 @@ def test_enter_takes_no_choice_that_the_arrows_went_to_before_more_was_typed(sto
     who.fill("bob@example.com")
     who.press("Enter")
     expect(who).to_have_value("bob@example.com")
+
+
+def test_a_link_pressed_twice_opens_one_sheet_and_leaves_what_is_typed(story: Story, open_as: OpenAs) -> None:
+    request = story.ask_for_prod()
+    alice = open_as("alice")
+    alice.goto(f"/requests/{request.request_id}/")
+    sheets = Held(alice, re.compile("/comment/"))
+    alice.get_by_role("link", name="Comment").dispatch_event("click")
+    sheets.wait_for(1)
+    alice.get_by_role("link", name="Comment").dispatch_event("click")
+    draw_twice(alice)
+
+    sheets.let_go()
+    words = alice.get_by_role("dialog").get_by_role("textbox")
+    expect(words).to_be_visible()
+    words.fill("What I typed")
+
+    # The second was asked for before the first one answered, or is not asked for at all.
+    alice.wait_for_load_state("networkidle")
+    draw_twice(alice)
+    expect(words).to_have_value("What I typed")
+
+
+def test_the_question_asked_last_is_the_one_that_opens_and_stays(story: Story, open_as: OpenAs) -> None:
+    first, last = story.ask_for_prod(), story.ask_for_prod(seconds=600)
+    alice = open_as("alice")
+    alice.goto("/")
+    sheets = Held(alice, re.compile("/cancel/"))
+    alice.locator(f"#cancel-{first.request_id}").click()
+    sheets.wait_for(1)
+    alice.locator(f"#cancel-{last.request_id}").click()
+
+    # The first one is not waited for: the second is asked for while it has not been answered.
+    sheets.wait_for(2)
+    sheets.let_go()
+
+    form = alice.get_by_role("dialog").locator("form")
+    expect(form).to_have_attribute("action", re.compile(last.request_id))
+
+
+def test_a_question_to_which_no_answer_comes_is_asked_on_its_own_page(story: Story, open_as: OpenAs, desk: Desk) -> None:
+    request = story.ask_for_prod()
+    alice = open_as("alice")
+    alice.goto("/")
+    alice.evaluate("htmx.config.timeout = 200")
+    sheets = Held(alice, re.compile("/cancel/"))
+    alice.locator(f"#cancel-{request.request_id}").click()
+    sheets.wait_for(2)
+    sheets.let_go()
+    expect(alice).to_have_url(re.compile("/cancel/$"))
+    expect(alice.get_by_role("button", name="Cancel request")).to_be_visible()
+    forgive_what_failed(desk)
