@@ -1,4 +1,6 @@
 // Small helps in forms: lengths to press, addresses to fill in, and no second sending by a nervous finger.
+import { say } from "./say.js";
+
 const CALM_MILLISECONDS = 1500;
 
 function fill(input, value) {
@@ -117,6 +119,17 @@ if (verdict) {
     if (isWithheld) event.detail.shouldSwap = false;
     else delete verdict.dataset.typing;
   });
+  // What stood there was about something else.
+  const failed = (event) => {
+    if (event.detail.elt !== verdict) return;
+    const [panel, told] = [verdict.querySelector(".verdict"), document.createElement("p")];
+    told.className = "mb-0";
+    told.textContent = "The portal does not answer now, so this is not known. Change something to ask again; the form can be sent all the same.";
+    panel.className = "panel padded verdict";
+    panel.replaceChildren(panel.querySelector("h2"), told);
+    say(told.textContent);
+  };
+  for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) document.addEventListener(name, failed);
 }
 
 for (const button of document.querySelectorAll("[data-fill]")) {

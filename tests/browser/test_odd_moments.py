@@ -105,3 +105,19 @@ def test_a_question_to_which_no_answer_comes_is_asked_on_its_own_page(story: Sto
     expect(alice).to_have_url(re.compile("/cancel/$"))
     expect(alice.get_by_role("button", name="Cancel request")).to_be_visible()
     forgive_what_failed(desk)
+
+
+def test_a_verdict_that_could_not_be_asked_for_leaves_none_of_before(story: Story, open_as: OpenAs, desk: Desk) -> None:
+    alice = open_as("alice")
+    fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
+    expect(preview(alice)).to_contain_text("Approved at once")
+    verdicts = Held(alice, re.compile("/aws_account/preview/"))
+    alice.get_by_role("combobox", name="Account").fill("payments-prod")
+    alice.get_by_label("Why").focus()
+    verdicts.wait_for(1)[0].fulfill(status=503, body="no")
+    expect(preview(alice)).to_contain_text("The portal does not answer now")
+    expect(preview(alice)).not_to_contain_text("Approved at once")
+    verdicts.is_over = True
+    alice.get_by_label("For how long").fill("2h")
+    expect(preview(alice)).to_contain_text("Needs 2 approvals")
+    forgive_what_failed(desk)
