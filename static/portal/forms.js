@@ -155,8 +155,14 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "1";
   event.submitter?.setAttribute("aria-busy", "true");
 });
-window.addEventListener("pageshow", () => {
-  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
-});
+const mayBeSent = () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) {
+    delete form.dataset.sent;
+    form.querySelector("[aria-busy]")?.removeAttribute("aria-busy");
+  }
+};
+window.addEventListener("pageshow", mayBeSent);
+// Stopped on its way, by the person or by a download.
+window.navigation?.addEventListener("navigateerror", mayBeSent);
 
 document.querySelector(".is-invalid, [role=alert]")?.closest("form")?.querySelector(".is-invalid")?.focus();

@@ -19,7 +19,7 @@ function stay() {
 
 // The way out begins a moment after the form is submitted. On the window: whoever keeps the form back has done so by then.
 window.addEventListener("submit", (event) => {
-  if (!event.defaultPrevented) leave();
+  if (!event.defaultPrevented && event.target.method !== "dialog") leave();
 });
 window.addEventListener("beforeunload", leave);
 window.addEventListener("pageshow", (event) => {

@@ -121,3 +121,37 @@ def test_a_verdict_that_could_not_be_asked_for_leaves_none_of_before(story: Stor
     alice.get_by_label("For how long").fill("2h")
     expect(preview(alice)).to_contain_text("Needs 2 approvals")
     forgive_what_failed(desk)
+
+
+def test_a_form_whose_sending_was_stopped_can_be_sent_again(story: Story, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
+    expect(preview(alice)).to_contain_text("Approved at once")
+    sent, stop = Held(alice, re.compile("/requests/new/aws_account/$")), Held(alice, re.compile("[?]stop$"))
+    # As when somebody presses Escape; a page that is on its way can't be told to by Playwright.
+    alice.evaluate("void fetch('?stop').finally(() => window.stop())")
+    stop.wait_for(1)
+    button = alice.get_by_role("button", name="Send request")
+    button.dispatch_event("click")
+    sent.wait_for(1)
+    stop.routes[0].fulfill(body="")
+    expect(button).not_to_have_attribute("aria-busy", "true")
+    button.dispatch_event("click")
+    sent.wait_for(2)
+    sent.let_go()
+    alice.wait_for_url(A_REQUEST)
+
+
+def test_a_dialog_that_is_closed_leaves_the_page_as_it_was(story: Story, open_as: OpenAs) -> None:
+    """A form that only closes its dialog leads nowhere: the page goes on taking answers."""
+    story.ask_for_prod()
+    bob = open_as("bob")
+    bob.goto("/admin/requests/?pattern=waiting")
+    bob.keyboard.press("?")
+    bob.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(bob.get_by_role("dialog")).to_be_hidden()
+    story.ask_for_prod()
+
+    bob.evaluate("htmx.trigger(document.body, 'decided')")
+
+    expect(bob.get_by_role("navigation", name="Main").get_by_role("link", name="Approvals 2")).to_be_visible()
