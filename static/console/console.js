@@ -49,6 +49,16 @@ document.addEventListener("htmx:responseError", (event) => {
   if (requestConfig.verb === "get") window.location.assign(pathInfo.finalRequestPath || pathInfo.requestPath);
 });
 
+// What goes on by itself and can't any more says so, and can be gone on with by hand.
+for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(name, ({ target }) => {
+    const line = target.querySelector?.(":scope > .actions > [data-stopped]");
+    if (!line) return;
+    line.textContent = line.dataset.stopped;
+    target.querySelector("button").classList.remove("no-js");
+  });
+}
+
 for (const place of document.querySelectorAll(".places [aria-current=page]")) {
   place.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone the row of places scrolls sideways
 }

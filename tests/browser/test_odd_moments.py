@@ -142,6 +142,27 @@ def test_a_form_whose_sending_was_stopped_can_be_sent_again(story: Story, open_a
     alice.wait_for_url(A_REQUEST)
 
 
+def test_what_goes_on_by_itself_says_that_it_can_t_and_goes_on_by_hand(
+    story: Story, open_as: OpenAs, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "AT_ONCE_SECONDS", 0.0)
+    for _ in range(3):
+        story.ask_for_prod()
+    bob = open_as("bob")
+    bob.goto("/admin/requests/?pattern=waiting")
+    bob.get_by_role("button", name="Approve all 3…").click()
+    steps = Held(bob, re.compile("/bulk/approve/$"))
+    bob.get_by_role("button", name="Approve 3", exact=True).dispatch_event("click")
+    steps.wait_for(1)[0].continue_()
+    steps.wait_for(2)[1].fulfill(status=503, body="not now")
+
+    expect(bob.get_by_text("it stopped here")).to_be_visible()
+    steps.is_over = True
+    bob.get_by_role("button", name="Go on").click()
+    expect(bob.get_by_role("heading", name="Approve: 3 of 3 done")).to_be_visible()
+    forgive_what_failed(desk)
+
+
 def test_a_dialog_that_is_closed_leaves_the_page_as_it_was(story: Story, open_as: OpenAs) -> None:
     """A form that only closes its dialog leads nowhere: the page goes on taking answers."""
     story.ask_for_prod()
@@ -155,3 +176,47 @@ def test_a_dialog_that_is_closed_leaves_the_page_as_it_was(story: Story, open_as
     bob.evaluate("htmx.trigger(document.body, 'decided')")
 
     expect(bob.get_by_role("navigation", name="Main").get_by_role("link", name="Approvals 2")).to_be_visible()
+
+
+def test_a_key_pressed_twice_decides_once(story: Story, open_as: OpenAs) -> None:
+    for seconds in (600, 1200):
+        story.ask_for_prod(seconds=seconds)
+    bob = open_as("bob")
+    bob.goto("/admin/requests/?pattern=waiting")
+    boxes = bob.locator("#results input[name=key]")
+    expect(boxes).to_have_count(2)
+    decisions = Held(bob, re.compile("/approve/$"))
+    bob.keyboard.press("j")
+    bob.keyboard.press("a")
+    decisions.wait_for(1)
+    bob.keyboard.press("a")
+
+    decisions.let_go()
+
+    expect(boxes).to_have_count(1)
+    assert [one.status for one in story.pending_of("alice@example.com")] == [Status.PENDING]
+
+
+def test_a_decision_is_about_the_request_that_was_marked_when_the_list_came_anew(story: Story, open_as: OpenAs) -> None:
+    requests = [story.ask_for_prod(seconds=seconds) for seconds in (600, 1200)]
+    bob = open_as("bob")
+    bob.clock.install()
+    bob.goto("/admin/requests/?pattern=waiting")
+    boxes = bob.locator("#results input[name=key]")
+    expect(boxes).to_have_count(2)
+    upper = boxes.nth(0).get_attribute("value")
+    lower = next(one for one in requests if one.request_id != upper)
+    lists = Held(bob, re.compile("&mark="))
+    let_htmx_tell(bob)
+    story.deny(next(one for one in requests if one.request_id == upper), actor=story.sam)
+    bob.clock.fast_forward(31_000)
+    (route,) = lists.wait_for(1)
+    bob.keyboard.press("j")
+    expect(bob.locator(f"#tick-{upper}")).to_be_focused()
+
+    answer_in_turn(bob, [(route, route.fetch())])
+    expect(bob.get_by_text("The list has changed")).to_be_visible()
+    bob.keyboard.press("a")
+
+    expect(bob.get_by_role("heading", level=1)).to_have_text("It has changed meanwhile")
+    assert story.now_of(lower).status is Status.PENDING
