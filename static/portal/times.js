@@ -6,9 +6,16 @@ const second = new Intl.DateTimeFormat(locale, { ...clockOptions, second: "2-dig
 const day = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short" });
 const dayOfYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
-// The viewer's clock may be wrong; the server's is the one that ends access.
+// The viewer's clock may be wrong; the server's is the one that ends access. A page that the browser kept tells of a moment that is over:
+// then the newest page of this tab knows how far the clocks are apart.
+const KNOWN = "portal-clock";
 const stamp = document.querySelector("meta[name=portal-now]");
-const offset = stamp ? Date.parse(stamp.content) - Date.now() : 0;
+let { told, offset } = JSON.parse(sessionStorage.getItem(KNOWN) ?? '{"told":0,"offset":0}');
+if (stamp && Date.parse(stamp.content) > told) {
+  told = Date.parse(stamp.content);
+  offset = told - Date.now();
+  sessionStorage.setItem(KNOWN, JSON.stringify({ told, offset }));
+}
 
 export function now() {
   return Date.now() + offset;

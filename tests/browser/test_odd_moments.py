@@ -123,6 +123,21 @@ def test_a_verdict_that_could_not_be_asked_for_leaves_none_of_before(story: Stor
     forgive_what_failed(desk)
 
 
+def test_time_left_is_true_on_a_page_that_the_browser_kept(story: Story, open_as: OpenAs) -> None:
+    held = story.approve(story.ask_for_prod(seconds=7200))
+    story.carry_out(held)
+    alice = open_as("alice")
+    begun = int(story.clock.now().timestamp() * 1000)
+    alice.context.add_init_script(f"Date.now = () => {begun} + 1000 * Number(localStorage.getItem('passed'))")
+    alice.goto(f"/requests/{held.request_id}/")
+    left = alice.locator("[data-left]").first
+    expect(left).to_have_text(re.compile("^(2 h|1 h 59 min)$"))
+    alice.goto("/groups/")
+    alice.evaluate("localStorage.setItem('passed', 3600)")
+    alice.go_back()
+    expect(left).to_have_text(re.compile("^(1 h|59 min)$"))
+
+
 def test_a_form_whose_sending_was_stopped_can_be_sent_again(story: Story, open_as: OpenAs) -> None:
     alice = open_as("alice")
     fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
