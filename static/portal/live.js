@@ -27,6 +27,11 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (told) say(told.dataset.said);
 });
 
+// What decides at one press stays where it is while somebody points at it; it is looked at again in a while.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.target.matches("[data-still]:hover")) detail.shouldSwap = false;
+});
+
 // htmx gives the focus back to what has an id. What has none is found again by where it leads, or by what it sends and where to.
 const deedOf = (one) => [one.localName, one.getAttribute("href"), one.form?.getAttribute("action"), one.name, one.value].join(" ");
 let left = null;

@@ -138,6 +138,31 @@ def test_time_left_is_true_on_a_page_that_the_browser_kept(story: Story, open_as
     expect(left).to_have_text(re.compile("^(1 h|59 min)$"))
 
 
+def test_what_decides_at_one_press_stays_under_the_pointer(story: Story, open_as: OpenAs) -> None:
+    requests = {one.request_id: one for one in (story.ask_for_prod(), story.ask_for_prod(seconds=600))}
+    bob = open_as("bob")
+    bob.clock.install()
+    bob.goto("/")
+    forms = bob.locator("#for-me form")
+    expect(forms).to_have_count(2)
+    upper, lower = (forms.nth(place).get_attribute("action") for place in (0, 1))
+    bob.locator("#for-me").get_by_role("button", name="Approve").nth(0).hover()
+    story.deny(next(one for key, one in requests.items() if key in str(upper)), actor=story.sam)
+    let_htmx_tell(bob)
+    fragments = Held(bob, re.compile("/fragments/for-me/"))
+    bob.clock.fast_forward(61_000)
+    (route,) = fragments.wait_for(1)
+    answer_in_turn(bob, [(route, route.fetch())])
+    draw_twice(bob)
+    assert forms.nth(0).get_attribute("action") == upper
+
+    fragments.is_over = True
+    bob.mouse.move(1, 1)
+    bob.clock.fast_forward(61_000)
+    expect(forms).to_have_count(1)
+    expect(forms).to_have_attribute("action", str(lower))
+
+
 def test_a_form_whose_sending_was_stopped_can_be_sent_again(story: Story, open_as: OpenAs) -> None:
     alice = open_as("alice")
     fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
