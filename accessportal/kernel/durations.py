@@ -21,6 +21,8 @@ _HOURS_AND_MINUTES = re.compile(r".{0,40}\dh[0-5]\d", re.ASCII)
 _ISO = re.compile(r"P(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?", re.ASCII | re.IGNORECASE)
 _UNTIL = re.compile(r"(?:until|till)(tomorrow)?(?:at)?(\d{1,2})(?:[:.](\d{2}))?(am|pm)?", re.ASCII)
 _LONGEST_TEXT = 100
+# Somebody types a time that is still to come, and sends it a while later.
+_JUST_OVER = timedelta(hours=1)
 _HINT = "write it like 30m, 8h, 2h30m, 2d or PT8H"
 _HINT_FOR_PEOPLE = "write it like 90 (minutes), 1.5h, 2h30, 2d, 1w or “until 18:00”"
 # Longer than anything the portal lends, and far from where moments end: a longer one could not even be added to now.
@@ -37,7 +39,7 @@ def parse_duration(text: str, *, field: str = "duration", now: datetime | None =
         raise InvalidRequest(f"A duration is needed: {hint}.", code="duration_missing", field=field)
     if compact.startswith("-"):
         raise InvalidRequest("A duration can't be negative.", code="duration_not_positive", field=field)
-    seconds = None if len(text) > _LONGEST_TEXT else _seconds(compact.lower(), now)
+    seconds = None if len(text) > _LONGEST_TEXT else _seconds(compact.lower(), now, field)
     if seconds is None:
         raise InvalidRequest(f"“{cut(text)}” is not a duration: {hint}.", code="duration_unreadable", field=field)
     if seconds == 0:
@@ -59,10 +61,10 @@ def format_duration(seconds: int) -> str:
     return " ".join(parts) or "0 s"
 
 
-def _seconds(compact: str, now: datetime | None) -> int | None:
+def _seconds(compact: str, now: datetime | None, field: str) -> int | None:
     if now is not None:
         if (until := _UNTIL.fullmatch(compact)) is not None:
-            return _seconds_until(now, *until.groups())
+            return _seconds_until(now, field, *until.groups())
         if compact.isascii() and compact.isdigit() and len(compact) <= 9:
             return int(compact) * 60
     written = f"{compact}m" if _HOURS_AND_MINUTES.fullmatch(compact) else compact
@@ -73,8 +75,10 @@ def _seconds(compact: str, now: datetime | None) -> int | None:
     return int(sum(Decimal(part.replace(",", ".")) * unit for part, unit in parts if part))
 
 
-def _seconds_until(now: datetime, tomorrow: str | None, hour: str, minute: str | None, half: str | None) -> int | None:
-    """To the next time that the clock of ``now`` shows so; ``None`` for a time that no clock shows."""
+def _seconds_until(now: datetime, field: str, tomorrow: str | None, hour: str, minute: str | None, half: str | None) -> int | None:
+    """To the next time that the clock of ``now`` shows so; ``None`` for a time that no clock shows.
+
+    :raises InvalidRequest: when that time is just over, and tomorrow's is hardly meant."""
     hours, minutes = int(hour), int(minute or 0)
     if half:
         if not 1 <= hours <= 12:
@@ -83,6 +87,9 @@ def _seconds_until(now: datetime, tomorrow: str | None, hour: str, minute: str |
     if hours > 23 or minutes > 59:
         return None
     then = now.replace(hour=hours, minute=minutes, second=0, microsecond=0)
+    if not tomorrow and timedelta(0) <= now - then < _JUST_OVER:
+        text = f"{then:%H:%M} is just over: write a length, or “until tomorrow {then:%H:%M}”."
+        raise InvalidRequest(text, code="duration_just_over", field=field)
     if tomorrow or then <= now:
         then += timedelta(days=1)
     # By way of UTC: two times of one zone are subtracted as if no clock were ever changed.

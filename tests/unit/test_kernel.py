@@ -92,7 +92,7 @@ _NINE_IN_BERLIN = datetime(2026, 3, 2, 9, 0, tzinfo=zone_named("Europe/Berlin"))
         ("Until 18.30", 34_200),
         ("till 6pm", 32_400),
         ("until 12 am", 54_000),
-        ("until 9:00", 86_400),
+        ("until tomorrow 9:00", 86_400),
         ("until 08:00", 82_800),
         ("until tomorrow at 10:00", 90_000),
     ],
@@ -106,6 +106,20 @@ def test_what_nobody_understands_names_what_can_be_typed(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_duration(text, now=_NINE_IN_BERLIN)
     assert refused.value.code == "duration_not_positive" or "until 18:00" in refused.value.message
+
+
+@pytest.mark.parametrize("passed_seconds", [0, 1, 3_599])
+def test_a_time_that_is_just_over_is_not_taken_for_that_of_tomorrow(passed_seconds: int) -> None:
+    """Typed a moment before, and sent a moment after: nobody means a day more."""
+    six = _NINE_IN_BERLIN.replace(hour=18)
+    assert parse_duration("until 18:00", now=six - timedelta(seconds=1)) == 1
+
+    with pytest.raises(InvalidRequest) as refused:
+        parse_duration("until 18:00", field="length", now=six + timedelta(seconds=passed_seconds))
+
+    assert (refused.value.code, refused.value.field) == ("duration_just_over", "length")
+    assert "“until tomorrow 18:00”" in refused.value.message
+    assert parse_duration("until tomorrow 18:00", now=six) == 86_400
 
 
 def test_the_night_in_which_the_clocks_go_forward_is_shorter() -> None:
