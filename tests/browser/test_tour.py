@@ -96,7 +96,8 @@ class Walk:
         self._leave_popup()
         page = self._here()
         sheet = page.get_by_role("dialog").filter(visible=True)
-        place = sheet if sheet.count() else page.locator("body")
+        # Looked for anew each time: a sheet that was sent is there until its answer comes.
+        place = page.locator("dialog[open], body:not(:has(dialog[open]))")
         # What has exactly this name, or else what begins with it: a number or more words may follow.
         expect(_named(place, re.compile(f"^{re.escape(name)}(?!\\w)")).first).to_be_enabled()
         exact = _named(place, re.compile(f"^{re.escape(name)}$"))

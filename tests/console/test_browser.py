@@ -78,6 +78,7 @@ def test_bob_approves_twenty_by_keyboard(story: Story, open_as: OpenAs) -> None:
     expect(bob.get_by_role("dialog", name="Keys of this list")).to_be_visible()
     assert axe_violations(bob) == []
     bob.keyboard.press("Escape")
+    expect(bob.get_by_role("dialog")).to_be_hidden()
     bob.keyboard.press("j")
     bob.keyboard.press("x")
     for _ in range(19):
@@ -129,7 +130,8 @@ def test_a_click_with_shift_selects_a_range_and_none_selected_is_all(story: Stor
     boxes.nth(1).click()
     bob.get_by_role("button", name="Approve all 6…").click()
 
-    # One of them is left out on the page that asks.
+    # One of them is left out on the page that asks. The list names her, too.
+    expect(bob.get_by_role("heading", name="Approve 6 requests")).to_be_visible()
     bob.get_by_text("Alice Park").first.click()
     bob.get_by_role("listitem").get_by_role("checkbox").first.uncheck()
     bob.get_by_role("button", name="Approve 5", exact=True).click()
