@@ -116,9 +116,9 @@ class Proxy:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-            # Not cut: what a client sent before it gave up still arrives.
+            # Not cut: what a client sent before it gave up still arrives. Before the wait, which may be cancelled.
             questions.close()
+            await asyncio.gather(*ways, return_exceptions=True)
 
     async def _carry_questions(self, link: _Link, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         while part := await source.read(_CHUNK_BYTES):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import http.client
 import threading
 import time
@@ -114,6 +116,32 @@ def test_what_hung_arrives_even_when_its_client_has_given_up(proxy: Proxy, servi
     proxy.set(Mode.PASS)
     assert service.was_asked.wait(_PATIENCE_SECONDS)
     assert service.asked == ["/abandoned"]
+
+
+class Lingering(Proxy):
+    """It needs a while to end a connection."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.is_ending = threading.Event()
+
+    async def _carry_answers(self, *streams: Any) -> None:
+        try:
+            await super()._carry_answers(*streams)
+        except asyncio.CancelledError:
+            self.is_ending.set()
+            await asyncio.sleep(_PATIENCE_SECONDS)
+
+
+def test_a_connection_that_just_ends_is_closed_with_the_proxy(port: int, service: Service) -> None:
+    with Lingering(port) as proxy:
+        connection = connection_to(proxy)
+        connection.request("GET", "/abandoned")
+        assert service.was_asked.wait(_PATIENCE_SECONDS)
+        connection.close()
+        assert proxy.is_ending.wait(_PATIENCE_SECONDS)
+    # What was left open complains when it is thrown away, and pytest hears it.
+    gc.collect()
 
 
 def test_slow_delays_the_answer(proxy: Proxy) -> None:
